@@ -1,0 +1,66 @@
+"""What a profile says of a field, and of the labels a decision may take. The reader knows nothing else about them."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Annotated
+
+from pydantic import Field, model_validator
+
+from connectors.base import Strict
+from schemas.extraction import FieldType, Severity
+
+
+class KnownCodes(Strict):
+    """Known codes from a CSV file with a header row; `code` is required, `description` and `severity` are optional columns."""
+
+    csv: str
+    column: str = "code"
+
+
+class FieldConfig(Strict):
+    """One field of a profile."""
+
+    type: FieldType
+    description: str = Field(min_length=1, description="one line; the reader recognises the field by it")
+    unit: str | None = Field(default=None, description="the unit values are converted to (quantity only)")
+    range: Annotated[list[float], Field(min_length=2, max_length=2)] | None = Field(
+        default=None, description="[low, high] in `unit`; outside is refused as out of range"
+    )
+    known: list[str] | KnownCodes | None = Field(
+        default=None, description="the values that exist (codes, assets); others are refused"
+    )
+    choices: list[str] | None = Field(default=None, description="the allowed words (choice only)")
+    required: bool = False
+
+    @model_validator(mode="after")
+    def _fits_its_type(self) -> FieldConfig:
+        if self.unit is not None and self.type is not FieldType.QUANTITY:
+            raise ValueError("unit belongs to type quantity; remove it or change the type")
+        if self.range is not None and self.type not in (FieldType.QUANTITY, FieldType.NUMBER):
+            raise ValueError("range belongs to type quantity or number; remove it or change the type")
+        if self.range is not None and self.range[0] >= self.range[1]:
+            raise ValueError("range is [low, high] with low < high")
+        if (self.choices is not None) != (self.type is FieldType.CHOICE):
+            raise ValueError("choices belongs to type choice, which needs it")
+        if self.known is not None and self.type not in (FieldType.CODE, FieldType.ASSET):
+            raise ValueError("known belongs to type code or asset; for other words use type choice")
+        return self
+
+    def digest(self) -> str:
+        """Changes whenever a plan for this field must be taught anew (DESIGN §3, reload)."""
+        return hashlib.sha256(self.model_dump_json().encode()).hexdigest()[:16]
+
+
+class Profile(Strict):
+    """How lines of one kind are read: the fields, each with name and definition."""
+
+    fields: dict[str, FieldConfig] = Field(min_length=1)
+
+
+class Labels(Strict):
+    """The labels of the three decisions: name to one-line description."""
+
+    severities: dict[Severity, str]
+    categories: dict[str, str]
+    actions: dict[str, str]

@@ -1,0 +1,126 @@
+"""Every exception andon raises on purpose.
+
+    AndonError
+    ├── ConfigError            the site file is wrong; carries every Issue found, each with its line
+    ├── SecretError            a secret's file or credential cannot be read
+    ├── StoreError             the store cannot be used
+    │   ├── StoreUnavailable   disk full or I/O error: nothing may be acknowledged
+    │   ├── StoreCorrupt       integrity check failed: refuse to start, keep the file
+    │   └── StoreLocked        another process owns the store
+    ├── SourceError            a source cannot go on
+    │   ├── SourceRefused      the broker refused us (credentials, protocol, client id taken over): fatal
+    │   └── SourceLost         the connection is gone; it is tried again
+    ├── ModelError             the model cannot be used
+    │   ├── ModelMissing       no such file, truncated file, wrong architecture, too large for memory
+    │   └── ModelOverflow      the prompt does not fit the context: never cut silently
+    └── SinkError              a ticket was not (known to be) created
+        ├── SinkBusy           retriable: 408, 409, 429, 5xx, no connection; carries retry_after_s
+        ├── SinkRejected       final: any other 4xx; carries the first 4 KB of the body
+        └── SinkUnknown        the request may have created a ticket, but no answer was seen
+
+A bad record is a value, not an exception: exceptions are for failing machinery.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Issue:
+    """One thing wrong in the site file. `line` and `column` count from 1."""
+
+    path: str
+    message: str
+    line: int = 1
+    column: int = 1
+    file: str = "site.yaml"
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}: {self.path}: {self.message}"
+
+
+class AndonError(Exception):
+    """Base of every error andon raises on purpose. The message tells the user what to do next."""
+
+
+class ConfigError(AndonError):
+    """The site file is wrong. `issues` holds everything found, in file order."""
+
+    def __init__(self, issues: list[Issue]) -> None:
+        self.issues = issues
+        super().__init__("\n".join(str(issue) for issue in issues))
+
+
+class SecretError(AndonError):
+    """A secret named in the site file cannot be read."""
+
+
+class StoreError(AndonError):
+    """The store cannot be used."""
+
+
+class StoreUnavailable(StoreError):
+    """The store cannot take writes now (disk full, I/O error). Nothing may be acknowledged."""
+
+
+class StoreCorrupt(StoreError):
+    """The database file fails its integrity check. It is kept as it is; the message says how to recover."""
+
+
+class StoreLocked(StoreError):
+    """Another process owns the store."""
+
+
+class SourceError(AndonError):
+    """A source cannot go on."""
+
+
+class SourceRefused(SourceError):
+    """The other side will not have us, and trying again will not help."""
+
+
+class SourceLost(SourceError):
+    """The connection is gone; the source tries again by itself."""
+
+
+class ModelError(AndonError):
+    """The model cannot be used."""
+
+
+class ModelMissing(ModelError):
+    """The model file is not there, or is not what it should be."""
+
+
+class ModelOverflow(ModelError):
+    """The prompt is longer than the model's context."""
+
+
+class SinkError(AndonError):
+    """A ticket was not created, or not known to be created."""
+
+    retriable = False
+
+
+class SinkBusy(SinkError):
+    """Try again later; after `retry_after_s` seconds when the server said so."""
+
+    retriable = True
+
+    def __init__(self, message: str, retry_after_s: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+
+
+class SinkRejected(SinkError):
+    """The server refused the request for good. `body` is the start of its answer (at most 4 KB)."""
+
+    def __init__(self, message: str, body: str = "") -> None:
+        super().__init__(message)
+        self.body = body
+
+
+class SinkUnknown(SinkError):
+    """The request went out and no answer came back: the ticket may exist."""
+
+    retriable = True
