@@ -24,20 +24,25 @@ A bad record is a value, not an exception: exceptions are for failing machinery.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
+
+Level = Literal["error", "warning", "notice"]
 
 
 @dataclass(frozen=True, slots=True)
 class Issue:
-    """One thing wrong in the site file. `line` and `column` count from 1."""
+    """One thing wrong, or worth saying, in the site file. `line` and `column` count from 1."""
 
     path: str
     message: str
     line: int = 1
     column: int = 1
     file: str = "site.yaml"
+    level: Level = "error"
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}:{self.column}: {self.path}: {self.message}"
+        level = "" if self.level == "error" else f"{self.level}: "
+        return f"{self.file}:{self.line}:{self.column}: {self.path}: {level}{self.message}"
 
 
 class AndonError(Exception):
