@@ -41,7 +41,10 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class LogLine:
-    """One line (or joined record) of text. `asset` comes from the topic or from a neighbouring JSON key, if any."""
+    """One line (or joined record) of text. `asset` comes from the topic or from a neighbouring JSON key, if any.
+
+    `repeated` is the N of "message repeated N times: [ ... ]": how many occurrences this line stands for.
+    """
 
     id: EventId
     source: str
@@ -50,6 +53,7 @@ class LogLine:
     received_at: datetime
     asset: str | None = None
     retain: bool = False
+    repeated: int = 1
 
 
 @dataclass(frozen=True, slots=True)

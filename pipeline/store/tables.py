@@ -19,6 +19,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    text,
 )
 
 metadata = MetaData()
@@ -194,16 +195,21 @@ openings = Table(
     Column("source", String, nullable=False),
     Column("topic", String, nullable=False),
     Column("line", Text, nullable=False),
+    Column("scope", String, nullable=False),  # where a return to normal that names no component counts
     Column("opened_seq", BigInteger, nullable=False),
+    Column("opened_idx", Integer, nullable=False),
     Column("last_seq", BigInteger, nullable=False),
+    Column("last_idx", Integer, nullable=False),
     Column("cleared_seq", BigInteger),
+    Column("cleared_idx", Integer),
     Column("occurrences", BigInteger, nullable=False),
     Column("first_seen_us", BigInteger, nullable=False),
     Column("last_seen_us", BigInteger, nullable=False),
     Column("cleared_at_us", BigInteger),
     Column("ticket_key", String),  # NULL: no ticket (below ticket_from, or observed only)
     UniqueConstraint("subject", "cause", "number"),
-    Index("ix_openings_key", "subject", "cause", "opened_seq"),
+    Index("ix_openings_key", "subject", "cause", "opened_seq", "opened_idx"),
+    Index("ix_openings_open", "scope", "cause", sqlite_where=text("cleared_seq IS NULL")),
     sqlite_autoincrement=True,
 )
 
@@ -214,6 +220,7 @@ clears = Table(
     Column("subject", String, primary_key=True),
     Column("cause", String, primary_key=True),
     Column("seq", BigInteger, nullable=False),
+    Column("idx", Integer, nullable=False),
     Column("at_us", BigInteger, nullable=False),
 )
 
