@@ -4,7 +4,8 @@
     ├── ConfigError            the site file is wrong; carries every Issue found, each with its line
     ├── SecretError            a secret's file or credential cannot be read
     ├── StoreError             the store cannot be used
-    │   ├── StoreUnavailable   disk full or I/O error: nothing may be acknowledged
+    │   ├── StoreUnavailable   disk full: nothing may be acknowledged; works again by itself
+    │   ├── StoreFailed        I/O error: fatal, never retried
     │   ├── StoreCorrupt       integrity check failed: refuse to start, keep the file
     │   └── StoreLocked        another process owns the store
     ├── SourceError            a source cannot go on
@@ -66,7 +67,22 @@ class StoreError(AndonError):
 
 
 class StoreUnavailable(StoreError):
-    """The store cannot take writes now (disk full, I/O error). Nothing may be acknowledged."""
+    """The store cannot take writes now (disk full, another writer).
+
+    Nothing of the failed transaction was stored, and nothing may be acknowledged; a later write may succeed.
+    """
+
+
+class StoreFailed(StoreError):
+    """The disk returned an I/O error. Fatal: trying again may seem to succeed and lose data (fsync).
+
+    `committed` tells what is known of the transaction in hand: False, nothing of it was stored; None, either
+    all or nothing of it was (the journal tells after the restart).
+    """
+
+    def __init__(self, message: str, committed: bool | None = False) -> None:
+        super().__init__(message)
+        self.committed = committed
 
 
 class StoreCorrupt(StoreError):

@@ -1,4 +1,6 @@
-"""Every table, in SQLAlchemy Core. Times are integers, microseconds since the epoch (UTC): one meaning on SQLite and PostgreSQL.
+"""Every table, in SQLAlchemy Core.
+
+Times are integers, microseconds since the epoch (UTC): one meaning on SQLite and PostgreSQL.
 
 The unit of bookkeeping is the event: (message seq, index). `events.state` is its one state; every other table
 points at events, never the other way round.
@@ -10,7 +12,7 @@ from sqlalchemy import (
     JSON,
     BigInteger,
     Column,
-    Float,
+    Dialect,
     Index,
     Integer,
     LargeBinary,
@@ -18,11 +20,41 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    TypeDecorator,
     UniqueConstraint,
     text,
 )
 
 metadata = MetaData()
+
+
+def bind_text(value: str) -> str | bytes:
+    """What SQLite is given for text from outside: the text itself, or its bytes when it is not valid Unicode.
+
+    A payload may decode to lone surrogates (JSON "\\ud800"), which SQLite's UTF-8 cannot hold. SQLite types
+    values, not columns, so those few are stored as blobs; equal texts still give equal values and can be keys.
+    """
+    if value.isascii():
+        return value
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return value.encode("utf-8", "surrogatepass")
+    return value
+
+
+class AnyText(TypeDecorator[str]):
+    """Text from outside, any sequence of code points, stored without loss. For SQLite."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | bytes | None:
+        return None if value is None else bind_text(value)
+
+    def process_result_value(self, value: str | bytes | None, dialect: Dialect) -> str | None:
+        return value.decode("utf-8", "surrogatepass") if isinstance(value, bytes) else value
+
 
 # SQLite only gives a rowid alias to INTEGER, PostgreSQL needs 64 bits.
 Seq = BigInteger().with_variant(Integer, "sqlite")
@@ -32,14 +64,16 @@ journal = Table(
     metadata,
     Column("seq", Seq, primary_key=True, autoincrement=True),
     Column("source", String, nullable=False),
-    Column("topic", String, nullable=False),
+    Column("topic", AnyText, nullable=False),
     Column("payload", LargeBinary, nullable=False),
     Column("received_at_us", BigInteger, nullable=False),
     Column("qos", Integer, nullable=False),
     Column("flags", Integer, nullable=False),  # 1 retain, 2 duplicate flag of the protocol
     Column("mid", BigInteger, nullable=False),  # MQTT packet id, file offset, Kafka offset
     Column("connection", String, nullable=False),
-    sqlite_autoincrement=True,  # a sequence number is never given twice, even after retention has emptied the table
+    # What a lost connection may not have confirmed is found from the end, per source.
+    Index("ix_journal_confirmable", "source", sqlite_where=text("qos > 0")),
+    sqlite_autoincrement=True,  # a seq is never given twice, even after retention has emptied the table
 )
 
 # One row a source: how far a file was read, which connection came last, which encoding was found.
@@ -63,6 +97,14 @@ site_versions = Table(
     Column("loaded_at_us", BigInteger, nullable=False),
 )
 
+# Which site file decoded which messages, run-length coded: from `first_seq` on it was `hash`.
+site_spans = Table(
+    "site_spans",
+    metadata,
+    Column("first_seq", Seq, primary_key=True, autoincrement=False),
+    Column("hash", String, nullable=False),
+)
+
 events = Table(
     "events",
     metadata,
@@ -75,10 +117,11 @@ events = Table(
     Column("pattern_id", Integer),
     Column("of_seq", BigInteger),  # original of a repeat or a part
     Column("of_idx", Integer),
+    Index("ix_events_opening", "opening_id", sqlite_where=text("opening_id IS NOT NULL")),
     sqlite_with_rowid=False,
 )
 
-# Totals that outlive the rows: one row per source, outcome and reason.
+# Totals that outlive the rows: one row per source, outcome and reason (totals.py names what is counted).
 counters = Table(
     "counters",
     metadata,
@@ -105,10 +148,10 @@ open_records = Table(
     "open_records",
     metadata,
     Column("source", String, primary_key=True),
-    Column("topic", String, primary_key=True),
+    Column("topic", AnyText, primary_key=True),
     Column("seq", Seq, nullable=False),
     Column("idx", Integer, nullable=False),
-    Column("text", Text, nullable=False),
+    Column("text", AnyText, nullable=False),
     Column("lines", Integer, nullable=False),
     Column("touched_at_us", BigInteger, nullable=False),
 )
@@ -119,12 +162,13 @@ unread = Table(
     Column("seq", Seq, primary_key=True),
     Column("idx", Integer, primary_key=True),
     Column("profile", String, nullable=False),
-    Column("signature", String, nullable=False),
-    Column("variant", String, nullable=False),
+    Column("signature", AnyText, nullable=False),
+    Column("variant", AnyText, nullable=False),
     Column("rank", Integer, nullable=False),  # 0 routine .. 3 looks critical
     Column("event", JSON, nullable=False),  # the LogLine, so that it need not be decoded again
     Column("queued_at_us", BigInteger, nullable=False),
-    Index("ix_unread_group", "profile", "signature", "variant"),
+    # Covers the ranking of groups, so that it never touches the rows.
+    Index("ix_unread_group", "profile", "signature", "variant", "rank", "queued_at_us"),
     Index("ix_unread_rank", "rank", "queued_at_us"),
 )
 
@@ -143,8 +187,8 @@ patterns = Table(
     metadata,
     Column("id", Integer, primary_key=True, autoincrement=True),  # the stable lineage id
     Column("profile", String, nullable=False),
-    Column("signature", String, nullable=False),
-    Column("sample", Text, nullable=False),
+    Column("signature", AnyText, nullable=False),
+    Column("sample", AnyText, nullable=False),
     Column("n", BigInteger, nullable=False, default=0),
     Column("first_seen_us", BigInteger, nullable=False),
     Column("last_seen_us", BigInteger, nullable=False),
@@ -157,7 +201,7 @@ plans = Table(
     "plans",
     metadata,
     Column("pattern_id", Integer, primary_key=True),
-    Column("variant", String, primary_key=True),
+    Column("variant", AnyText, primary_key=True),
     Column("version", Integer, nullable=False),
     Column("trust", String, nullable=False),  # provisional, trusted, disputed
     Column("plan", JSON, nullable=False),
@@ -173,7 +217,7 @@ plan_history = Table(
     "plan_history",
     metadata,
     Column("pattern_id", Integer, primary_key=True),
-    Column("variant", String, primary_key=True),
+    Column("variant", AnyText, primary_key=True),
     Column("version", Integer, primary_key=True),
     Column("plan", JSON, nullable=False),
     Column("verdict", JSON, nullable=False),
@@ -181,20 +225,20 @@ plan_history = Table(
     Column("taught_at_us", BigInteger, nullable=False),
 )
 
-# Alarm openings: one row each time an alarm of a key opens. At most one opening of a key has cleared_seq NULL.
+# Alarm openings: one row each time an alarm of a key opens; at most one of a key has cleared_seq NULL.
 openings = Table(
     "openings",
     metadata,
     Column("id", Integer, primary_key=True, autoincrement=True),
-    Column("subject", String, nullable=False),
-    Column("cause", String, nullable=False),
+    Column("subject", AnyText, nullable=False),
+    Column("cause", AnyText, nullable=False),
     Column("number", Integer, nullable=False),
     Column("severity", String, nullable=False),
     Column("category", String),
     Column("action", String),
     Column("source", String, nullable=False),
-    Column("topic", String, nullable=False),
-    Column("line", Text, nullable=False),
+    Column("topic", AnyText, nullable=False),
+    Column("line", AnyText, nullable=False),
     Column("scope", String, nullable=False),  # where a return to normal that names no component counts
     Column("opened_seq", BigInteger, nullable=False),
     Column("opened_idx", Integer, nullable=False),
@@ -217,8 +261,8 @@ openings = Table(
 clears = Table(
     "clears",
     metadata,
-    Column("subject", String, primary_key=True),
-    Column("cause", String, primary_key=True),
+    Column("subject", AnyText, primary_key=True),
+    Column("cause", AnyText, primary_key=True),
     Column("seq", BigInteger, nullable=False),
     Column("idx", Integer, nullable=False),
     Column("at_us", BigInteger, nullable=False),
@@ -228,7 +272,7 @@ outbox = Table(
     "outbox",
     metadata,
     Column("id", Integer, primary_key=True, autoincrement=True),
-    Column("key", String, nullable=False),  # the idempotency key
+    Column("key", AnyText, nullable=False),  # the idempotency key
     Column("sink", String, nullable=False),
     Column("opening_id", Integer),
     Column("ticket", JSON, nullable=False),
@@ -237,8 +281,8 @@ outbox = Table(
     Column("next_try_at_us", BigInteger, nullable=False),
     Column("created_at_us", BigInteger, nullable=False),
     Column("sent_at_us", BigInteger),
-    Column("reference", String),
-    Column("error", Text),
+    Column("reference", AnyText),
+    Column("error", AnyText),
     UniqueConstraint("key", "sink"),
     Index("ix_outbox_due", "state", "next_try_at_us"),
     sqlite_autoincrement=True,
@@ -249,7 +293,7 @@ board = Table(
     "board",
     metadata,
     Column("id", Integer, primary_key=True, autoincrement=True),
-    Column("key", String, nullable=False, unique=True),
+    Column("key", AnyText, nullable=False, unique=True),
     Column("ticket", JSON, nullable=False),
     Column("created_at_us", BigInteger, nullable=False),
     sqlite_autoincrement=True,
@@ -262,19 +306,21 @@ reviews = Table(
     Column("seq", Seq, nullable=False),
     Column("idx", Integer, nullable=False),
     Column("source", String, nullable=False),
-    Column("topic", String, nullable=False),
-    Column("group_key", String, nullable=False),  # pattern and reason: what is asked once
+    Column("topic", AnyText, nullable=False),
+    Column("group_key", AnyText, nullable=False),  # pattern and reason: what is asked once
     Column("pattern_id", Integer),
-    Column("reason", String, nullable=False),  # named: unsure_severity, out_of_range, undecodable, dead_letter ...
+    Column("reason", String, nullable=False),  # named: unsure_severity, out_of_range, dead_letter ...
     Column("severity", String),
-    Column("event", JSON, nullable=False),  # the event as decoded; {"bytes": base64 of the first 4 KB} when it was not
+    # The event as decoded; {"bytes": base64 of the first 4 KB} when it was not.
+    Column("event", JSON, nullable=False),
     Column("reading", JSON, nullable=False),  # fields and decision as read, with origins
     Column("state", String, nullable=False),  # open, approved, corrected, rejected
     Column("created_at_us", BigInteger, nullable=False),
     Column("resolved_at_us", BigInteger),
     Column("resolved_by", String),
     Column("resolution", JSON),
-    UniqueConstraint("seq", "idx"),
+    # One event is asked once about one thing at a time; it may come back after it was resolved.
+    Index("ux_reviews_asked", "seq", "idx", "group_key", unique=True, sqlite_where=text("state = 'open'")),
     Index("ix_reviews_open", "state", "group_key"),
     sqlite_autoincrement=True,
 )
@@ -292,8 +338,11 @@ audit = Table(
 )
 
 __all__ = [
+    "AnyText",
+    "Seq",
     "attempts",
     "audit",
+    "bind_text",
     "board",
     "clears",
     "counters",
@@ -309,6 +358,7 @@ __all__ = [
     "plans",
     "reviews",
     "seen",
+    "site_spans",
     "site_versions",
     "sources",
     "unread",
