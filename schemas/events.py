@@ -13,7 +13,7 @@ class EventId(NamedTuple):
     """An event is the `index`-th one of the journaled message `seq`. Both count from what the journal gave out."""
 
     seq: int
-    index: int
+    index: int  # type: ignore[assignment]  # hides tuple.index, which nobody needs here
 
     def __str__(self) -> str:
         return f"{self.seq}.{self.index}"

@@ -32,7 +32,8 @@ def bind_text(value: str) -> str | bytes:
     """What SQLite is given for text from outside: the text itself, or its bytes when it is not valid Unicode.
 
     A payload may decode to lone surrogates (JSON "\\ud800"), which SQLite's UTF-8 cannot hold. SQLite types
-    values, not columns, so those few are stored as blobs; equal texts still give equal values and can be keys.
+    values, not columns, so those few are stored as blobs; equal texts still give equal values and can be
+    keys.
     """
     if value.isascii():
         return value

@@ -1,0 +1,43 @@
+"""One process owns a store: a lock file beside it, held with flock(2), which dies with its process."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+
+from schemas.errors import StoreError, StoreLocked
+
+
+class StoreLock:
+    """The exclusive lock on a store, from construction until `release`.
+
+    Raises StoreLocked, naming the holder's process id, when another process (or this one) has it already. The
+    file stays behind on release: removing it would let two processes hold locks on two files of one name.
+    """
+
+    def __init__(self, store: Path) -> None:
+        self.path = store.with_name(store.name + ".lock")
+        try:
+            self._fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise StoreError(f"{self.path}: cannot be created: {error.strerror}") from error
+        try:
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = os.pread(self._fd, 20, 0).decode("ascii", "replace").strip() or "unknown"
+            os.close(self._fd)
+            raise StoreLocked(
+                f"{store}: in use by process {holder}. Talk to it through its socket, or stop it first"
+            ) from None
+        except OSError as error:
+            os.close(self._fd)
+            raise StoreError(f"{self.path}: cannot be locked: {error.strerror}") from error
+        os.ftruncate(self._fd, 0)
+        os.pwrite(self._fd, f"{os.getpid()}\n".encode(), 0)
+
+    def release(self) -> None:
+        """Give the store up. May be called twice."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
