@@ -1,0 +1,36 @@
+"""A service that only loads the model and tells systemd how it is: what a hardened unit has to allow.
+
+`python beacon.py FOLDER`: while FOLDER/stalled exists, a stage counts as stalled.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from pathlib import Path
+
+from pipeline.model.llama import LlamaRuntime
+from pipeline.model.options import ModelConfig
+from pipeline.notify import Notifier
+from pipeline.telemetry import configure_logging
+
+
+async def main(folder: Path) -> None:
+    configure_logging()
+    notifier = Notifier.from_environment()
+    stop = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
+    watch = asyncio.create_task(
+        notifier.watch(lambda: ["deliver"] * (folder / "stalled").exists(), lambda sent: None)
+    )
+    runtime = await asyncio.to_thread(LlamaRuntime.open, ModelConfig())
+    (folder / "written").write_text(runtime.digest)
+    notifier.ready(f"model {runtime.digest[:12]} is loaded")
+    await stop.wait()
+    notifier.stopping("draining")
+    watch.cancel()
+    runtime.close()
+
+
+asyncio.run(main(Path(sys.argv[1])))
