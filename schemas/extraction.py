@@ -55,7 +55,8 @@ class Candidate:
     """A span that could be the value of a field of one of `types`.
 
     `unit` is the unit as written beside the number (or found in a neighbouring key), `dimension` what it measures
-    ("temperature", "pressure", ...; None when the unit is unknown or missing). `bad` marks sentinels (-127, 65535, ---).
+    ("temperature", "pressure", ...; None when the unit is unknown or missing). `named` is what the words beside it (its key,
+    the prose before it) say it measures. `bad` marks sentinels (-127, 65535, ---).
     `weight` in 0..1 says how strongly the recogniser believes in it, before any field is considered.
     """
 
@@ -65,7 +66,8 @@ class Candidate:
     dimension: str | None = None
     bad: bool = False
     weight: float = 0.5
-    form: str = ""  # the recogniser's own name for the written form ("iso8601", "epoch_ms", "hex", ...)
+    form: str = ""  # the recogniser's own name for the written form ("ymd_hms", "epoch_ms", "hex", ...)
+    named: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+from functools import cached_property
 from typing import Annotated
 
 from pydantic import Field, model_validator
 
 from connectors.base import Strict
 from schemas.extraction import FieldType, Severity
+
+
+def fold(name: str) -> str:
+    """A name for comparing: case and blanks do not count."""
+    return "".join(name.split()).casefold()
 
 
 class KnownCodes(Strict):
@@ -46,6 +52,16 @@ class FieldConfig(Strict):
         if self.known is not None and self.type not in (FieldType.CODE, FieldType.ASSET):
             raise ValueError("known belongs to type code or asset; for other words use type choice")
         return self
+
+    @cached_property
+    def known_values(self) -> frozenset[str]:
+        """The values of the known list. A list in a CSV file must be read first (`known.resolved`); until then it is empty."""
+        return frozenset(self.known) if isinstance(self.known, list) else frozenset()
+
+    @cached_property
+    def known_folded(self) -> dict[str, str]:
+        """The known values by their name without case and blanks; the first of equal ones stands."""
+        return {fold(value): value for value in reversed(self.known)} if isinstance(self.known, list) else {}
 
     def digest(self) -> str:
         """Changes whenever a plan for this field must be taught anew (DESIGN §3, reload)."""

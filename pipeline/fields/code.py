@@ -1,0 +1,137 @@
+"""Codes: what a fault is called in the manual. Numbers beside an error word, hex, mnemonics, symbolic constants."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache, lru_cache
+
+from pipeline.fields import lexicon
+from pipeline.fields.definition import FieldConfig, Profile
+from pipeline.fields.line import Line
+from pipeline.fields.values import Context, Normalised
+from schemas.extraction import Candidate, FieldType, Span
+
+_TYPES = frozenset({FieldType.CODE})
+_BEFORE = r"(?<![A-Za-z0-9_.\-/])"
+_AFTER = r"(?![A-Za-z0-9_])"
+
+# form, weight, expression; the group "code" is the span where there is one.
+_FORMS: tuple[tuple[str, float, str], ...] = (
+    ("mnemonic", 0.95, r"%[A-Z][A-Z0-9_]{1,40}(?:-[A-Z0-9_]{1,40})?-[0-7]-[A-Z0-9_]{2,60}"),
+    ("mnemonic", 0.9, _BEFORE + r"[A-Z][A-Z0-9_]{1,40}/[0-7]/[A-Z0-9_]{2,60}" + _AFTER),
+    (
+        "class_number",
+        0.9,
+        r"(?<![A-Za-z0-9_])(?i:alarm|error|err|fault|warning|warn|trip|fehler|event):\d{1,6}(?![\w.])",
+    ),
+    (
+        "spn_fmi",
+        0.95,
+        r"(?<![A-Za-z0-9])(?i:SPN)[\s:=]{0,2}\d{1,6}[\s,;/]{1,3}(?i:FMI)[\s:=]{0,2}\d{1,2}" + _AFTER,
+    ),
+    ("hex", 0.6, _BEFORE + r"0[xX][0-9A-Fa-f]{1,16}" + _AFTER),
+    ("hex", 0.6, r"(?<![A-Za-z0-9_.#])16#[0-9A-Fa-f_]{1,16}" + _AFTER),
+    ("hex", 0.5, _BEFORE + r"(?=[0-9A-F]{0,8}\d)[0-9A-F]{2,8}[hH]" + _AFTER),
+    ("hex_pair", 0.4, r"(?<![\w:.\-])[0-9A-Fa-f]{4}:[0-9A-Fa-f]{4}(?![\w:])"),
+    ("status_name", 0.6, _BEFORE + r"(?:Bad|Uncertain)(?:[A-Z][a-z]{1,20}){1,6}" + _AFTER),
+    ("errno_name", 0.6, _BEFORE + r"E[A-Z]{4,14}\d?" + _AFTER),
+    ("constant", 0.5, _BEFORE + r"[A-Z][A-Z0-9]{0,20}(?:_[A-Z0-9]{1,20}){1,8}" + _AFTER),
+    (
+        "letters_digits",
+        0.6,
+        _BEFORE + r"[A-Z]{1,6}-?\d{1,6}(?:[.\-]\d{1,4}){0,2}[A-Z]?\d?" + r"(?![A-Za-z0-9_\-]|\.\d)",
+    ),
+    ("letters_digits", 0.55, _BEFORE + r"[A-Z]\d{2,4}[A-Z]\d{1,3}" + _AFTER),
+    ("digits_dashed", 0.35, _BEFORE + r"\d{2,6}-\d{2,6}" + r"(?![\w\-.:])"),
+    ("parenthesised", 0.4, r"\((?P<code>-?\d{1,6})\)(?=\W{0,4}$|\))"),
+    ("leading", 0.45, r"^\s{0,4}(?P<code>\d{1,6})(?=\s?[|;]\s?\D)"),
+    ("leading_caps", 0.4, r"^\W{0,3}(?P<code>[A-Z]{4,12})(?=\s\d{6})"),
+    ("http_status", 0.5, r"(?:HTTP/?[\d.]{0,3}\"?\s|status[=:\s]{1,2}|\"\s)(?P<code>[45]\d\d)(?![\w.])"),
+    ("negative", 0.4, r"(?:[=:]\s?|\s)(?P<code>-\d{1,5})(?=$|[\s,;)\]])"),
+)
+
+
+@cache
+def _compiled() -> tuple[tuple[str, float, re.Pattern[str]], ...]:
+    return tuple((form, weight, re.compile(body)) for form, weight, body in _FORMS)
+
+
+@cache
+def _labelled() -> re.Pattern[str]:
+    """An error word, at most two label words, and a value."""
+    lists = lexicon.load("codes")
+    latin = lexicon.alternatives(
+        word for word in lists["words"] if word.isascii() or word[0].isascii() or word[0] in "äöüß"
+    )
+    han = lexicon.alternatives(
+        word for word in lists["words"] if not word.isascii() and ord(word[0]) > 0x2E80
+    )
+    labels = lexicon.alternatives(lists["labels"])
+    gap = r"[\s\"'=:：#([{.,\-_/>]{0,4}?"
+    return re.compile(
+        rf"(?:(?<![a-zäöü])(?:{latin})|(?:{han}))s?(?:{gap}(?:{labels})\.?(?![a-z])){{0,2}}{gap}"
+        r"(?<![A-Za-z0-9_.])(?P<code>-?\d{1,10}(?!\w*[.:]\d)|[A-Za-z]{0,8}[-_.:]?\d[\w\-.:]{0,24})(?![A-Za-z0-9_%°])",
+        re.IGNORECASE,
+    )
+
+
+def recognise(line: Line, profile: Profile | None = None) -> Iterator[Candidate]:
+    """Everything that is written as codes are, and whatever stands beside an error word."""
+    for form, weight, expression in _compiled():
+        for match in expression.finditer(line.text):
+            yield from _found(
+                line, *match.span("code" if "code" in expression.groupindex else 0), form, weight
+            )
+    for match in _labelled().finditer(line.text):
+        yield from _found(line, *match.span("code"), "labelled", 0.75)
+    for pair in line.pairs:
+        if (
+            pair.quoted
+            and pair.last_word in lexicon.words("codes", "words")
+            and len(pair.value.of(line.text)) <= 32
+        ):
+            yield from _found(line, pair.value.start, pair.value.end, "labelled", 0.6)
+    yield from _known(line, profile)
+
+
+def _found(line: Line, start: int, end: int, form: str, weight: float) -> Iterator[Candidate]:
+    span = line.trim(start, end)
+    if span is None or line.is_taken(span.start, span.end):
+        return
+    raw = span.of(line.text)
+    if raw.lower() in lexicon.words("codes", "stop") or not any(char.isalnum() for char in raw):
+        return
+    bad = raw.lower() in lexicon.words("sentinels", "hex")
+    yield Candidate(span, _TYPES, bad=bad, weight=weight, form=form)
+
+
+def _known(line: Line, profile: Profile | None) -> Iterator[Candidate]:
+    expression = known_pattern(profile, FieldType.CODE)
+    if expression is not None:
+        for match in expression.finditer(line.text):
+            if not line.is_taken(*match.span()):
+                yield Candidate(Span(*match.span()), _TYPES, weight=1.0, form="known")
+
+
+def known_pattern(profile: Profile | None, kind: FieldType) -> re.Pattern[str] | None:
+    """One expression for the known values of all fields of a type."""
+    if profile is None:
+        return None
+    return _pattern_of(
+        tuple(sorted({w for c in profile.fields.values() if c.type is kind for w in c.known_values}))
+    )
+
+
+@lru_cache(maxsize=64)
+def _pattern_of(values: tuple[str, ...]) -> re.Pattern[str] | None:
+    if not values:
+        return None
+    return re.compile(rf"(?<![A-Za-z0-9_])(?:{lexicon.alternatives(values)})(?![A-Za-z0-9_])")
+
+
+def normalise(raw: str, config: FieldConfig, context: Context) -> Normalised:
+    """The code as written. Against a known list it must be one of it, with its case."""
+    if config.known is not None and raw not in config.known_values:
+        return Normalised(raw, None, "unknown_code")
+    return Normalised(raw)

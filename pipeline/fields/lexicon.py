@@ -1,0 +1,185 @@
+"""The word lists, loaded once from data/*.yaml, and the questions asked of them.
+
+Words of a list are compared without case: `word` is a whole word, `word*` its beginning, `*word*` stands anywhere.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import yaml
+
+from schemas.extraction import Severity, Span
+
+LABEL_MAX = 64  # characters to the left of a value that can name it
+
+
+@cache
+def load(name: str) -> Any:
+    """The list in data/NAME.yaml. Every scalar is a string: `on`, `no` and `1` are words here."""
+    text = resources.files(__package__).joinpath("data", f"{name}.yaml").read_text(encoding="utf-8")
+    return yaml.load(text, Loader=yaml.BaseLoader)
+
+
+@cache
+def words(name: str, key: str) -> frozenset[str]:
+    """One list as a set, in lower case."""
+    return frozenset(word.lower() for word in load(name)[key])
+
+
+def pattern(entries: Iterable[str]) -> re.Pattern[str]:
+    """One expression for a word list. Longer words are tried first; a blank matches up to three blanks."""
+    parts = [_part(entry) for entry in sorted(set(entries), key=len, reverse=True)]
+    return re.compile("|".join(parts) or r"(?!)", re.IGNORECASE)
+
+
+def _part(entry: str) -> str:
+    body = re.escape(entry.strip("*")).replace(r"\ ", r"\s{1,3}")
+    left = "" if entry.startswith("*") else r"(?<![^\W\d_])"
+    right = "" if entry.endswith("*") else r"(?![^\W\d_])"
+    return left + body + right
+
+
+def alternatives(entries: Iterable[str]) -> str:
+    """The escaped alternation of plain words, longest first, for use inside a larger expression."""
+    return "|".join(re.escape(entry) for entry in sorted(set(entries), key=len, reverse=True))
+
+
+_HUMP = re.compile(r"(?<=[a-zà-ÿ0-9])(?=[A-ZÀ-Þ])|(?<=[A-Z])(?=[A-Z][a-z])|_")
+
+
+def plain(text: str) -> str:
+    """Keys as words: `APhaseTemperature`, `motor_speed` become `a phase temperature`, `motor speed`."""
+    return _HUMP.sub(" ", text).lower()
+
+
+@cache
+def _dimension_patterns() -> Mapping[str, re.Pattern[str]]:
+    return {dimension: pattern(entries) for dimension, entries in load("dimensions").items()}
+
+
+def dimension(label: str) -> str | None:
+    """What a value labelled so measures ("temperature", "pressure", ...), by the word nearest to its end."""
+    label = plain(label[-LABEL_MAX:])
+    best, found = -1, None
+    for name, expression in _dimension_patterns().items():
+        for match in expression.finditer(label):
+            if match.end() > best:
+                best, found = match.end(), name
+    return found
+
+
+# --- levels and meaning ---------------------------------------------------------------------------------------------
+
+
+@cache
+def _level_words() -> tuple[re.Pattern[str], dict[str, Severity]]:
+    lists = load("levels")
+    table = {word.lower(): severity for severity in Severity for word in lists[severity.value]}
+    names = alternatives(table)
+    keys = alternatives(lists["keys"])
+    return re.compile(
+        rf"(?:(?<![^\W_])(?:{keys})[\"']?\s?[:=：]\s?[\"']?|^[\W_]{{0,4}}|[\[|(<]\s{{0,3}}|\s-\s|[,;\t:]\s?|\d[\])]?[Z]?\s{{1,4}})"
+        rf"(?P<level>{names})(?=[\]|)>:;,\"'\s]|!|\s?-|$)",
+        re.IGNORECASE,
+    ), table
+
+
+_PRI = re.compile(r"^<(?P<digit>\d{1,3})>")
+_MNEMONIC = re.compile(
+    r"%[A-Z][A-Z0-9_]{1,40}(?:-[A-Z0-9_]{1,40})?-(?P<digit>[0-7])-[A-Z0-9_]|(?<![\w/])[A-Z][A-Z0-9_]{1,40}/(?P<slash>[0-7])/[A-Z0-9_]"
+)
+_LETTER = re.compile(
+    r"(?:^|[\s\]|])\[(?P<a>[VDTINWEFCA])\](?=[\[\s:]|$)|^\W{0,2}(?P<b>[VDIWEF])(?=\s\(\d|/[A-Za-z])|\s(?P<c>[DIWE])!\s|[\]\d]\s(?P<d>[VDIWEF])/[A-Za-z]|\|\s?(?P<e>[VDIWEF])\s?\|"
+)
+
+
+def level(text: str) -> tuple[Severity, Span] | None:
+    """The level that the logger states, and where: [E], <187>, %LINK-3-UPDOWN, level=warn, WARNING. None when it states none.
+
+    Only words in a logger's place count (at the start, in brackets, between marks, after `level=`): prose is `meaning`.
+    """
+    lists = load("levels")
+    match = _MNEMONIC.search(text)
+    if match is not None:
+        group = "digit" if match.group("digit") else "slash"
+        return Severity(lists["digits"][match.group(group)]), Span(*match.span(group))
+    match = _LETTER.search(text[:160])
+    if match is not None and match.lastgroup:
+        return Severity(lists["letters"][match.group(match.lastgroup)]), Span(*match.span(match.lastgroup))
+    expression, table = _level_words()
+    match = expression.search(text[:400])
+    if match is not None:
+        return table[match.group("level").lower()], Span(*match.span("level"))
+    match = _PRI.search(text)
+    if match is not None:
+        return Severity(lists["digits"][str(int(match.group("digit")) % 8)]), Span(*match.span("digit"))
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Sense:
+    severity: Severity | None
+    category: str | None
+    weight: float
+    expression: re.Pattern[str]
+
+
+@cache
+def _senses() -> tuple[_Sense, ...]:
+    return tuple(
+        _Sense(
+            Severity(entry["severity"]) if entry["severity"] != "null" else None,
+            entry["category"] if entry["category"] != "null" else None,
+            float(entry["weight"]),
+            pattern(entry["words"]),
+        )
+        for entry in load("meaning")
+    )
+
+
+def meaning(text: str) -> list[tuple[Severity | None, str | None, float, Span]]:
+    """What the prose says: (severity, category, weight 0..1, where) for every word found, the weightiest first.
+
+    The categories are those of the built-in labels; a profile with others maps or ignores them.
+    """
+    found = [
+        (sense.severity, sense.category, sense.weight, Span(*match.span()))
+        for sense in _senses()
+        for match in sense.expression.finditer(text)
+    ]
+    return sorted(found, key=lambda item: (-item[2], item[3]))
+
+
+@cache
+def _clear_words() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    lists = load("clears")
+    negation = alternatives(lists["not"])
+    return pattern(lists["words"]), re.compile(rf"(?:{negation})[\s\w]{{0,8}}$", re.IGNORECASE)
+
+
+def clears(text: str) -> bool:
+    """Whether the line says that a condition has returned to normal, and does not deny it."""
+    words_, negation = _clear_words()
+    return any(
+        negation.search(text[max(0, m.start() - 16) : m.start()]) is None for m in words_.finditer(text)
+    )
+
+
+@cache
+def _opposites() -> Mapping[str, frozenset[str]]:
+    table: dict[str, set[str]] = {}
+    for one, other in load("opposites"):
+        table.setdefault(one.lower(), set()).add(other.lower())
+        table.setdefault(other.lower(), set()).add(one.lower())
+    return {word: frozenset(others) for word, others in table.items()}
+
+
+def opposites(word: str) -> frozenset[str]:
+    """The words that mean the contrary of `word`; empty when the lists have none."""
+    return _opposites().get(word.lower(), frozenset())

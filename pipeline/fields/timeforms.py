@@ -1,0 +1,146 @@
+"""The written forms of times: each a compiled expression, and how its groups become a time.
+
+A form is a date layout, a separator and a time layout, in either order. All quantifiers are bounded, so that looking for
+times is linear in the length of the line. Once the form of a pattern is known, reading a time is one match and one datetime.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+
+from pipeline.fields import lexicon
+
+# Plausible epochs: from 2001-09-09 (ten digits begin) to 2033-05-18 (1.99e9). Keys that say "time" widen this.
+_EPOCH_UNITS = {10: ("epoch_s", 1), 13: ("epoch_ms", 10**3), 16: ("epoch_us", 10**6), 19: ("epoch_ns", 10**9)}
+
+
+@dataclass(frozen=True, slots=True)
+class TimeForm:
+    """`kind` says what is written: datetime (date and time), date, time, or epoch. `rank` orders T1: complete first."""
+
+    name: str
+    kind: str
+    regex: re.Pattern[str]
+
+    @property
+    def rank(self) -> int:
+        return {"datetime": 0, "time": 1, "date": 1, "epoch": 2}[self.kind]
+
+
+def _months() -> str:
+    return lexicon.alternatives(name for names in lexicon.load("times")["months"].values() for name in names)
+
+
+def _zone() -> str:
+    names = lexicon.alternatives(
+        [*(z for z in lexicon.load("times")["zones"] if z != "z"), *lexicon.load("times")["ambiguous_zones"]]
+    )
+    return rf"(?P<zone>\s?Z(?![^\W_])|\s?[+-]\d{{2}}:?\d{{2}}(?![\d:])|\s?[+-]\d{{2}}(?![\d:.-])|\s(?:{names})(?![^\W_])(?:[+-]\d{{1,2}}(?!\d))?)?"
+
+
+_AMPM = r"(?P<ap>\s?[AaPp]\.?[Mm]\.?(?![^\W_]))?"
+_FRACTION = r"(?:[.,:](?P<f>\d{1,9})(?![\d]|\.\d))?"
+
+
+def _date_layouts() -> dict[str, str]:
+    month = rf"(?P<mon>{_months()})\.?"
+    weekday = rf"(?:(?:{lexicon.alternatives(lexicon.load('times')['weekdays'])})\.?,?\s{{1,2}})?"
+    return {
+        "ymd": r"(?P<y>\d{4})(?P<ds>[-/._])(?P<mo>\d{1,2})(?P=ds)(?P<d>\d{1,2})(?!\d)",
+        "num": r"(?P<n1>\d{1,2})(?P<ds>[-/.])(?P<n2>\d{1,2})(?P=ds)(?P<n3>\d{4}|\d{2})(?![\d])",
+        "dMy": weekday
+        + rf"(?P<d>\d{{1,2}})\.?[-/\s]\s?{month}[-/\s,]{{1,2}}(?P<y>\d{{4}}|\d{{2}}(?!\d|:))(?!\d)",
+        "Mdy": weekday
+        + rf"(?<![^\W\d_]){month}\s{{1,2}}(?P<d>\d{{1,2}})(?!\d|:)(?:,?\s(?P<y>(?:19|20)\d{{2}})(?!\d|:))?",
+        "zh": r"(?:(?P<y>\d{4})\s?年\s?)?(?P<mo>\d{1,2})\s?月\s?(?P<d>\d{1,2})\s?日",
+        "compact": r"(?P<y>(?:19|20)\d{2})(?P<mo>0[1-9]|1[0-2])(?P<d>[0-2]\d|3[01])",
+        "short": r"(?P<y>\d{2})(?P<mo>0[1-9]|1[0-2])(?P<d>[0-2]\d|3[01])",
+    }
+
+
+def _time_layouts() -> dict[str, str]:
+    return {
+        "hms": r"(?P<H>\d{1,2}):(?P<M>\d{2}):(?P<S>\d{2})(?!\d)" + _FRACTION + _AMPM + _zone(),
+        "hm": r"(?P<H>\d{1,2}):(?P<M>\d{2})(?!\d|:\d)" + _AMPM + _zone(),
+        "dots": r"(?P<H>\d{1,2})\.(?P<M>\d{2})\.(?P<S>\d{2})(?!\d)(?:[.,](?P<f>\d{1,9}))?" + _AMPM + _zone(),
+        "dashes": r"(?P<H>\d{2})-(?P<M>\d{2})-(?P<S>\d{2})(?!\d)(?:[.,](?P<f>\d{1,9}))?" + _zone(),
+        "zh": r"(?P<zap>上午|下午|凌晨|晚上|中午)?\s?(?P<H>\d{1,2})\s?[时点:：]\s?(?P<M>\d{1,2})(?:\s?[分:：]\s?(?:(?P<S>\d{1,2})(?:[.,](?P<f>\d{1,9}))?\s?秒?)?)?(?!\d)",
+        "packed": r"(?P<H>[01]\d|2[0-3])(?P<M>[0-5]\d)(?P<S>[0-5]\d)(?:[.,](?P<f>\d{1,9}))?" + _zone(),
+    }
+
+
+_SEP = r"(?:T|t|\s?[|,;]\s?|[ _:\-/]|\s{2,4}|,\s|\s?\t\s?|\"\s?[,;]\s?\"|\sat\s|\sum\s|\s-\s|\.\s)"
+_BEFORE = r"(?<![A-Za-z0-9_.\-/:])"
+_BEFORE_WORD = r"(?<![A-Za-z0-9.\-/:])"
+_AFTER = r"(?![A-Za-z0-9]|[-/:]\d)"
+
+# date, time; the order matters: the first form that matches at a place has it.
+_JOINED = (
+    ("ymd", "hms"), ("num", "hms"), ("dMy", "hms"), ("Mdy", "hms"), ("zh", "zh"), ("zh", "hms"), ("compact", "hms"),
+    ("compact", "packed"), ("ymd", "dots"), ("num", "dots"), ("ymd", "dashes"), ("ymd", "packed"), ("ymd", "hm"),
+    ("num", "hm"), ("dMy", "hm"), ("Mdy", "hm"), ("short", "packed"), ("short", "hms"), ("ymd", "zh"),
+)  # fmt: skip
+_TURNED = (
+    ("hms", "ymd"),
+    ("hms", "num"),
+    ("hms", "dMy"),
+    ("hms", "Mdy"),
+    ("hm", "num"),
+    ("hm", "ymd"),
+    ("hm", "dMy"),
+)
+_NEEDS_SEP = {"short": r"[ T_\-]", "compact": r"[ T_\-]?"}
+
+
+@cache
+def forms() -> Mapping[str, TimeForm]:
+    """All forms by name, in the order in which they are tried."""
+    dates, times = _date_layouts(), _time_layouts()
+    found: list[TimeForm] = []
+    for date, time in _JOINED:
+        sep = _NEEDS_SEP.get(date, _SEP) if time != "zh" else r"\s?"
+        after = r"(?:\s(?P<y2>(?:19|20)\d{2})(?![\d:]))?" if date == "Mdy" else ""
+        found.append(_form(f"{date}_{time}", "datetime", dates[date] + sep + times[time] + after))
+    found.append(_form("clf", "datetime", r"(?P<d>\d{2})/(?P<mon>[A-Za-z]{3})/(?P<y>\d{4}):" + times["hms"]))
+    for time, date in _TURNED:
+        sep = r"(?:\s{1,2}|\s?[|,;]\s?|\son\s|,\s)"
+        found.append(_form(f"{time}_{date}", "datetime", times[time] + sep + dates[date]))
+    found += [
+        _form("hms", "time", times["hms"]),
+        _form("zh_time", "time", times["zh"].replace("[时点:：]", "[时点]")),
+    ]
+    found.append(_form("hm", "time", times["hm"]))
+    found += [_form(name, "date", dates[name]) for name in ("ymd", "num", "dMy", "Mdy", "zh")]
+    return {form.name: form for form in found}
+
+
+def _form(name: str, kind: str, body: str) -> TimeForm:
+    before = _BEFORE_WORD if "P<mon>" in body else _BEFORE
+    return TimeForm(name, kind, re.compile(before + body + _AFTER, re.IGNORECASE))
+
+
+EPOCH = re.compile(
+    r"(?<![\w.,\-#])(?P<epoch>1\d{9}(?:\d{9}|\d{6}|\d{3})?)(?P<f>\.\d{1,9})?(?![\w]|[.,]\d|-\d)"
+)
+
+
+def epoch_form(digits: str) -> str | None:
+    """epoch_s, epoch_ms, epoch_us or epoch_ns by the number of digits; None for other lengths."""
+    unit = _EPOCH_UNITS.get(len(digits))
+    return unit[0] if unit else None
+
+
+def epoch_seconds(raw: str, form: str) -> float:
+    """Seconds since 1970 of a number written in `form`. Raises ValueError when it is none."""
+    return float(raw) / {"epoch_s": 1, "epoch_ms": 1e3, "epoch_us": 1e6, "epoch_ns": 1e9}[form]
+
+
+def search(text: str) -> Iterator[tuple[TimeForm, re.Match[str]]]:
+    """Every match of every form, form by form; the first ones have precedence over what overlaps them."""
+    if any(char.isdigit() for char in text):
+        for form in forms().values():
+            for match in form.regex.finditer(text):
+                yield form, match
