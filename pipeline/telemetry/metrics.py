@@ -42,6 +42,7 @@ class Metrics:
         # The text format knows no creation times; as gauges they would only be noise.
         disable_created_metrics()  # type: ignore[no-untyped-call]
         self.registry = CollectorRegistry()
+        self._totals: dict[tuple[Counter, str], int] = {}
         ProcessCollector(registry=self.registry)
         self._intake()
         self._outcomes()
@@ -67,6 +68,11 @@ class Metrics:
         self.connected = self._gauge("source_connected", "1 while the source is connected.", "source")
         self.queue_depth = self._gauge(
             "source_queue_depth", "Messages received and not yet given to the journal.", "source"
+        )
+        self.dropped = self._counter(
+            "messages_dropped",
+            "QoS 0 messages dropped before the journal, since our queue was full.",
+            "source",
         )
         self.session_lost = self._counter(
             "session_lost", "Times a broker had forgotten our session: messages may be missing.", "source"
@@ -110,10 +116,18 @@ class Metrics:
 
     def declare_source(self, name: str) -> None:
         """Begin a source's series at zero, so that its first event is already an increase."""
-        for counter in (self.received, self.acknowledged, self.session_lost):
+        for counter in (self.received, self.acknowledged, self.dropped, self.session_lost):
             counter.labels(name)
-        self.connected.labels(name).set(0)
-        self.queue_depth.labels(name).set(0)
+        self.update_source(name, connected=False, queue_depth=0, dropped=0, session_lost=0)
+
+    def update_source(
+        self, name: str, *, connected: bool, queue_depth: int, dropped: int, session_lost: int
+    ) -> None:
+        """Take over a source's own figures; `dropped` and `session_lost` are its totals since it was built."""
+        self.connected.labels(name).set(connected)
+        self.queue_depth.labels(name).set(queue_depth)
+        self._raise_to(self.dropped, name, dropped)
+        self._raise_to(self.session_lost, name, session_lost)
 
     def set_model_state(self, state: str) -> None:
         """`state` is one of MODEL_STATES; ValueError otherwise."""
@@ -129,6 +143,12 @@ class Metrics:
     def exposition(self) -> bytes:
         """Everything in the Prometheus text format."""
         return generate_latest(self.registry)
+
+    def _raise_to(self, counter: Counter, source: str, total: int) -> None:
+        """Count what was added since the last call. A smaller total comes from a source that was built anew."""
+        before = self._totals.get((counter, source), 0)
+        counter.labels(source).inc(total - before if total >= before else total)
+        self._totals[counter, source] = total
 
     @staticmethod
     def _set_states(gauge: Gauge, values: Mapping[str, float]) -> None:

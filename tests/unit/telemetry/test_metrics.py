@@ -36,6 +36,7 @@ EXPECTED = {
     "andon_store_free_bytes": set(),
     "andon_source_connected": {"source"},
     "andon_source_queue_depth": {"source"},
+    "andon_messages_dropped_total": {"source"},
     "andon_session_lost_total": {"source"},
     "andon_watchdog_pings_total": set(),
     "andon_watchdog_withheld_total": set(),
@@ -100,6 +101,22 @@ def test_a_declared_source_begins_at_zero(used: Metrics) -> None:
     found = samples(used)
     assert ({"source": "line7"}, 0.0) in found["andon_session_lost_total"]
     assert ({"source": "line7"}, 0.0) in found["andon_source_connected"]
+
+
+@pytest.mark.parametrize(
+    ("totals", "expected"), [([0, 2, 2, 5], 5), ([3], 3), ([4, 1, 2], 6), ([2, 0, 0, 1], 3)]
+)
+def test_a_sources_own_totals_are_counted_on_also_when_it_is_built_anew(
+    totals: list[int], expected: int
+) -> None:
+    metrics = Metrics()
+    metrics.declare_source("line7")
+    for total in totals:
+        metrics.update_source("line7", connected=True, queue_depth=1, dropped=total, session_lost=0)
+    found = samples(metrics)
+    assert found["andon_messages_dropped_total"] == [({"source": "line7"}, float(expected))]
+    assert found["andon_session_lost_total"] == [({"source": "line7"}, 0.0)]
+    assert found["andon_source_connected"] == [({"source": "line7"}, 1.0)]
 
 
 @pytest.mark.parametrize("state", MODEL_STATES)
