@@ -123,7 +123,7 @@ class Metrics:
     def update_source(
         self, name: str, *, connected: bool, queue_depth: int, dropped: int, session_lost: int
     ) -> None:
-        """Take over a source's own figures; `dropped` and `session_lost` are its totals since it was built."""
+        """Take over a source's own figures; `dropped` and `session_lost` are totals since it was built."""
         self.connected.labels(name).set(connected)
         self.queue_depth.labels(name).set(queue_depth)
         self._raise_to(self.dropped, name, dropped)
@@ -145,7 +145,7 @@ class Metrics:
         return generate_latest(self.registry)
 
     def _raise_to(self, counter: Counter, source: str, total: int) -> None:
-        """Count what was added since the last call. A smaller total comes from a source that was built anew."""
+        """Count what was added since the last call. A smaller total is that of a source built anew."""
         before = self._totals.get((counter, source), 0)
         counter.labels(source).inc(total - before if total >= before else total)
         self._totals[counter, source] = total
