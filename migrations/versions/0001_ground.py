@@ -259,6 +259,7 @@ def tickets() -> None:
         sqlite_autoincrement=True,
     )
     op.create_index("ix_outbox_due", "outbox", ["state", "next_try_at_us"], unique=False)
+    op.create_index("ix_outbox_opening", "outbox", ["opening_id"], unique=False)
     op.create_table(
         "board",
         sa.Column("id", sa.Integer(), autoincrement=True, nullable=False),

@@ -41,6 +41,14 @@ def finish(connection: Connection, batch: str) -> None:
     connection.execute(delete(attempts).where(attempts.c.batch == batch))
 
 
+def clear(connection: Connection, ids: Sequence[EventId]) -> None:
+    """These lines will not be tried again (they went to review)."""
+    if ids:
+        connection.exec_driver_sql(
+            "DELETE FROM attempts WHERE seq = ? AND idx = ?", [tuple(id) for id in ids]
+        )
+
+
 def after_death(connection: Connection, blame: bool = True) -> list[Suspect]:
     """At start: the lines that were in the model's hands when the process ended. Try each alone.
 

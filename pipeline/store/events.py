@@ -52,7 +52,7 @@ _MOVE = (
     "UPDATE events SET state = ?, reason = ?, opening_id = ?, pattern_id = coalesce(?, pattern_id), "
     "of_seq = ?, of_idx = ? WHERE seq = ? AND idx = ?"
 )
-# CROSS JOIN keeps the order: the ids, each looked up by key. `(seq, idx) IN (VALUES ...)` would scan the table.
+# CROSS JOIN keeps the order: each id is looked up by key. `(seq, idx) IN (VALUES ...)` would scan the table.
 _REASONS = (
     "SELECT e.seq, e.idx, e.reason FROM json_each(?) AS id CROSS JOIN events AS e "
     "ON e.seq = json_extract(id.value, '$[0]') AND e.idx = json_extract(id.value, '$[1]') WHERE e.state = ?"
@@ -104,8 +104,9 @@ def move_all(connection: Connection, from_state: Outcome | str, rows: Sequence[E
 
     `kind` is not changed, and a `pattern_id` of None leaves the one that is known.
     """
-    reasons = _reasons(connection, [row.id for row in rows], from_state)
-    going = [row for row in rows if row.id in reasons]
+    latest = {row.id: row for row in rows}
+    reasons = _reasons(connection, list(latest), from_state)
+    going = [row for id, row in latest.items() if id in reasons]
     if not going:
         return set()
     connection.exec_driver_sql(

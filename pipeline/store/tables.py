@@ -286,6 +286,7 @@ outbox = Table(
     Column("error", AnyText),
     UniqueConstraint("key", "sink"),
     Index("ix_outbox_due", "state", "next_try_at_us"),
+    Index("ix_outbox_opening", "opening_id"),
     sqlite_autoincrement=True,
 )
 
