@@ -9,8 +9,9 @@ from pipeline.fields import candidates
 from pipeline.fields.definition import Labels, Profile
 from pipeline.model.decisions import Opinion, choose_action, opinion
 from pipeline.model.meaning import understand
+from pipeline.model.scene import Option, Scene, scene
 from pipeline.model.settle import settle
-from pipeline.model.weigh import Option, Scene, scene, weigh
+from pipeline.model.weigh import weigh
 from schemas.extraction import Choice, Extraction, FieldType, Tier, Verdict
 
 VERSION = "1"
@@ -50,7 +51,7 @@ class RulesReader:
         return [self._verdict(look(text, profile, labels), labels) for text in texts]
 
     def _verdict(self, view: View, labels: Labels) -> Verdict:
-        fields = settle(view.table, Tier.RULE)
+        fields = settle(view.seen.text, view.table, Tier.RULE)
         said = view.opinion
         action = choose_action(said.category, labels) if said.severity.label else Choice()
         return Verdict(

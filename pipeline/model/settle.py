@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from pipeline.model.weigh import Option
+from pipeline.model.scene import Option
 from schemas.extraction import FieldValue, Null, Tier
 
 # Below even odds a field is null; within this much of it a person is asked (odds 1:2).
@@ -15,12 +15,12 @@ UNSURE_ODDS = 0.5
 LARGEST = 12.0  # log-odds beyond which a probability is 1 in every way that matters
 
 
-def settle(table: Mapping[str, Sequence[Option]], tier: Tier) -> dict[str, FieldValue]:
+def settle(text: str, table: Mapping[str, Sequence[Option]], tier: Tier) -> dict[str, FieldValue]:
     """Values for all fields of `table`. The confidence is the chosen option's share of the odds; null has
     odds 1.
     """
     given = _assign(table)
-    return {name: _value(options, given.get(name), tier) for name, options in table.items()}
+    return {name: _value(text, options, given.get(name), tier) for name, options in table.items()}
 
 
 def _assign(table: Mapping[str, Sequence[Option]]) -> dict[str, Option]:
@@ -42,8 +42,17 @@ def _assign(table: Mapping[str, Sequence[Option]]) -> dict[str, Option]:
     return given
 
 
-def _value(options: Sequence[Option], chosen: Option | None, tier: Tier) -> FieldValue:
-    odds = [math.exp(min(option.score, LARGEST)) for option in options]
+def _odds(text: str, options: Sequence[Option]) -> list[float]:
+    """One entry a distinct text: a name that stands twice is not its own rival."""
+    best: dict[str, float] = {}
+    for option in options:
+        written = option.candidate.span.of(text)
+        best[written] = max(best.get(written, -LARGEST), min(option.score, LARGEST))
+    return [math.exp(score) for score in best.values()]
+
+
+def _value(text: str, options: Sequence[Option], chosen: Option | None, tier: Tier) -> FieldValue:
+    odds = _odds(text, options)
     whole = 1.0 + sum(odds)
     if chosen is None:
         best = max(odds, default=0.0)

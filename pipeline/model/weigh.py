@@ -9,47 +9,13 @@ our own systems.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 from pipeline.fields import lexicon, quantity, timestamp, units
 from pipeline.fields.definition import FieldConfig, Profile
-from pipeline.fields.line import Line
+from pipeline.model import names
+from pipeline.model.scene import NEVER, Option, Scene
 from schemas.extraction import Candidate, FieldType
-
-NEVER = -9.0
-
-
-@dataclass(frozen=True)
-class Scene:
-    """A line with its candidates, as every rule sees it."""
-
-    text: str
-    line: Line
-    candidates: Sequence[Candidate]
-
-    def before(self, candidate: Candidate, length: int = 24) -> str:
-        return self.text[max(0, candidate.span.start - length) : candidate.span.start]
-
-    def after(self, candidate: Candidate, length: int = 16) -> str:
-        return self.text[candidate.span.end : candidate.span.end + length]
-
-    def label(self, candidate: Candidate) -> str:
-        return self.line.label(candidate.span.start)
-
-
-@dataclass(frozen=True, slots=True)
-class Option:
-    """A candidate for a field, with its log-odds by the rules."""
-
-    candidate: Candidate
-    score: float
-
-
-def scene(text: str, candidates: Sequence[Candidate]) -> Scene:
-    times = [c.span for c in candidates if FieldType.TIMESTAMP in c.types and not c.form.startswith("epoch")]
-    return Scene(text, Line(text, times), candidates)
 
 
 def weigh(seen: Scene, profile: Profile) -> dict[str, list[Option]]:
@@ -74,9 +40,9 @@ def _score(seen: Scene, candidate: Candidate, name: str, config: FieldConfig, pr
         case FieldType.NUMBER:
             return _number(seen, candidate, name, config)
         case FieldType.CODE:
-            return _code(seen, candidate)
+            return names.code(seen, candidate)
         case FieldType.ASSET:
-            return _asset(seen, candidate)
+            return names.asset(seen, candidate)
         case FieldType.CHOICE:
             return _choice(seen, candidate, name, config)
         case FieldType.TEXT:
@@ -151,6 +117,8 @@ def _quantity(seen: Scene, candidate: Candidate, name: str, config: FieldConfig,
     if not quantity.fits(candidate, name, config) or candidate.form in ("raw_count", "sentinel_word"):
         return NEVER
     label = seen.label(candidate)
+    if candidate.unit is None and _is_part_of_name(seen, candidate, label):
+        return NEVER
     score = _measures(candidate, wanted, label, name, config)
     score += _role(seen, candidate, label)
     rivals = [
@@ -161,6 +129,22 @@ def _quantity(seen: Scene, candidate: Candidate, name: str, config: FieldConfig,
     if len(rivals) > 1:  # an inlet and an outlet temperature: their names tell them apart
         score += 3.0 * _named_by(label, name, config) - 1.5
     return score
+
+
+_SINGLE_LETTER_KEY = re.compile(r"(?<![^\W\d_])[A-Za-z]\d{0,2}[\"']?\s?[=:：]\s{0,2}[\"']?[-+]?$")
+
+
+def _is_part_of_name(seen: Scene, candidate: Candidate, label: str) -> bool:
+    """`boiler-1`, `T1`, `PT-07`: digits of a name. A single letter names a quantity only as a key (`T: 71`,
+    `I=3`).
+    """
+    before = seen.before(candidate, 12)
+    if candidate.span.start not in seen.line.pair_at and re.search(
+        r"[^\W\d_][-_#]?$|\w[-#]$|\d[.:/]$", before
+    ):
+        return True
+    lettered = lexicon.dimension(re.sub(r"(?<![^\W\d_])[A-Za-z](?![^\W\d_])", " ", label)) is None
+    return candidate.named is not None and lettered and _SINGLE_LETTER_KEY.search(before) is None
 
 
 def _measures(candidate: Candidate, wanted: str | None, label: str, name: str, config: FieldConfig) -> float:
@@ -208,66 +192,6 @@ def _number(seen: Scene, candidate: Candidate, name: str, config: FieldConfig) -
         return NEVER
     label = seen.label(candidate)
     return -3.0 + 5.5 * _named_by(label, name, config) + min(0.0, _role(seen, candidate, label))
-
-
-# ---- codes
-
-_ZERO = re.compile(r"(?:0[xX])?0+[hH]?|-+|0+(?::0+)+")
-_FAULT_WORD = re.compile(
-    r"(?:err(?:or|no)?|fault|alarm|alm|fail(?:ed|ure)?|exception|exit|trip|warn(?:ing)?|abort|code|rc|ret|reason|hresult|fehler|störung|"
-    r"warnung|meldung|错误|故障|报警|告警|失败|异常|代码|码)[\w\-. ]{0,12}[\"']?[\s:=：#(\[\"'{]{0,4}$",
-    re.IGNORECASE,
-)
-_ADDRESS_WORD = re.compile(
-    r"(?:addr(?:ess)?|reg(?:ister)?s?|port|pid|tid|uid|line|row|version|ver|rev|count|cnt|total|offset|page|"
-    r"grain|syndrome|channel|slot|socket|index|idx|id|seq|job|record|size|len|bytes|try|attempt|retry|地址|端口|次)"
-    r"[\"']?[\s:=：#]{0,3}$",
-    re.IGNORECASE,
-)
-_CODE_FORM = {
-    "mnemonic": 3.0, "spn_fmi": 3.0, "class_number": 2.5, "status_name": 1.8, "errno_name": 1.8, "known": 6.0,
-    "hex": -0.4, "hex_pair": -1.0, "constant": -0.4, "letters_digits": 0.0, "labelled": 0.2, "parenthesised": -0.2,
-    "http_status": 1.0, "negative": -0.8, "leading": 0.3, "leading_caps": 0.2, "digits_dashed": -1.5,
-}  # fmt: skip
-
-
-def _code(seen: Scene, candidate: Candidate) -> float:
-    raw = candidate.span.of(seen.text)
-    if _ZERO.fullmatch(raw):
-        return NEVER  # E5: "no fault"
-    before = seen.before(candidate)
-    score = _CODE_FORM.get(candidate.form, -1.0)
-    if _ADDRESS_WORD.search(before):
-        score -= 3.0  # E8
-    elif _FAULT_WORD.search(before):
-        score += 2.0
-    if FieldType.ASSET in candidate.types:
-        score -= 0.7
-    earlier = [
-        other for other in seen.candidates if FieldType.CODE in other.types and other.span < candidate.span
-    ]
-    return score - 0.3 * min(len(earlier), 3)
-
-
-# ---- assets
-
-_USER_WORD = re.compile(r"(?:user|operator|benutzer|bediener|by|用户|操作员)[\s:=]{1,2}$", re.IGNORECASE)
-_ASSET_FORM = {
-    "known": 6.0, "key": 1.2, "class_number": 1.4, "place": 2.0, "path": 1.6, "host": 0.2, "han": 0.9, "led": 0.2,
-    "quoted": 0.0, "level": 0.2, "tag": -0.3, "part": -1.0, "ip": -0.2, "mac": 0.6, "last": -0.2,
-}  # fmt: skip
-
-
-def _asset(seen: Scene, candidate: Candidate) -> float:
-    score = _ASSET_FORM.get(candidate.form, -0.5) + 2.0 * (candidate.weight - 0.5)
-    before, after = seen.before(candidate), seen.after(candidate)
-    if _USER_WORD.search(before):
-        score -= 3.0  # D7
-    if after[:1] == "[" and re.match(r"\[\d+\]", after):
-        score -= 3.0  # a process and its id
-    if FieldType.CODE in candidate.types and candidate.form != "key":
-        score -= 1.0
-    return score - 0.001 * candidate.span.start
 
 
 # ---- choices
