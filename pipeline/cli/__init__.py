@@ -1,0 +1,49 @@
+"""The command line. One file a group of commands; `output.py` says how they speak.
+
+Exit codes: 0 well, 1 found something wrong, 2 wrong usage, 3 could not run.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from pipeline.cli import bench, db, demo, evaluation, patterns, review, run, site, status
+from pipeline.cli.output import COULD_NOT_RUN, complain
+from schemas.errors import AndonError
+
+app = typer.Typer(
+    name="andon",
+    help="Turns what machines say into tickets people can act on. Offline, next to the broker.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+app.command()(run.run)
+app.command()(demo.demo)
+app.command()(site.check)
+app.command()(site.schema)
+app.command("try")(evaluation.try_)
+app.command("eval")(evaluation.eval_)
+app.add_typer(review.app, name="review")
+app.add_typer(patterns.app, name="patterns")
+app.command()(status.status)
+app.command()(bench.bench)
+app.add_typer(db.app, name="db")
+
+
+def main() -> None:
+    """Entry point of the `andon` command: errors we raise on purpose end in one line and an exit code."""
+    try:
+        app()
+    except AndonError as error:
+        complain(str(error))
+        sys.exit(COULD_NOT_RUN)
+    except KeyboardInterrupt:
+        sys.exit(COULD_NOT_RUN)
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader of our output has gone: nothing more to say, and nobody to say it to
+        sys.exit(COULD_NOT_RUN)

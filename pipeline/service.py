@@ -1,0 +1,124 @@
+"""The life of the service: start, watch, drain.
+
+Everything runs in one TaskGroup: a lane that dies ends the service with its traceback, since a live process
+with a dead stage is worse than a restart (whatever was not settled is in the journal). SIGTERM drains from
+the head: sources pause, the settle lane empties, deliveries in flight finish, sources disconnect last.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import structlog
+
+from connectors.base import Source
+from pipeline.notify import Notifier
+from pipeline.stages.intake import Intake
+
+log = structlog.get_logger(__name__)
+
+# Under systemd's TimeoutStopSec of 40 s, over one model reading plus one ticket request with its deadline.
+DRAIN_S = 25.0
+
+# A lane with work it could do and no progress for this long is stuck: longer than any one model call or
+# transaction.
+STALLED_S = 60.0
+
+# How often the loop proves that it lives. systemd's WatchdogSec is several times this.
+HEARTBEAT_S = 2.0
+
+
+class Lane(Protocol):
+    """One task of the service. `backlog` is the work it could do now; `progressed_at` when it last did some
+    (monotonic)."""
+
+    name: str
+    progressed_at: float
+
+    def backlog(self) -> int: ...
+
+    async def run(self) -> None: ...
+
+
+class Task(Protocol):
+    """A task without a backlog (servers, housekeeping)."""
+
+    name: str
+
+    async def run(self) -> None: ...
+
+
+@dataclass(slots=True)
+class Service:
+    """The running whole. `run` returns when `stop` is set (or every source has ended) and the drain is
+    over."""
+
+    sources: Sequence[Source]
+    intakes: Sequence[Intake]
+    lanes: Sequence[Lane]
+    tasks: Sequence[Task]
+    settled: Callable[[], Awaitable[bool]]  # nothing journaled is left to settle, no ticket left to send now
+    notifier: Notifier
+    drain_s: float = DRAIN_S
+    stop: asyncio.Event = field(default_factory=asyncio.Event)
+    ready: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def run(self) -> None:
+        """Run to the end. Raises the ExceptionGroup of whatever died."""
+        async with asyncio.TaskGroup() as group:
+            intakes = [group.create_task(i.run(), name=i.name) for i in self.intakes]
+            others = [group.create_task(t.run(), name=t.name) for t in (*self.lanes, *self.tasks)]
+            heart = group.create_task(self._heartbeat(), name="heartbeat")
+            self.notifier.ready("running")
+            self.ready.set()
+            log.info("service.ready", sources=[s.name for s in self.sources])
+            await self._until_stopped(intakes)
+            self.notifier.stopping()
+            await self._drain(intakes)
+            for task in (*others, heart):
+                task.cancel()
+        log.info("service.stopped")
+
+    async def _until_stopped(self, intakes: Sequence[asyncio.Task[None]]) -> None:
+        """Until told to stop, or until no source can bring anything more (stdin at its end, files not
+        followed)."""
+        stop = asyncio.ensure_future(self.stop.wait())
+        ended = asyncio.ensure_future(asyncio.wait(intakes)) if intakes else None
+        try:
+            await asyncio.wait([stop, *([ended] if ended else [])], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            stop.cancel()
+            if ended:
+                ended.cancel()
+
+    async def _drain(self, intakes: Sequence[asyncio.Task[None]]) -> None:
+        log.info("service.draining", limit_s=self.drain_s)
+        deadline = time.monotonic() + self.drain_s
+        for source in self.sources:
+            await source.pause()
+        while time.monotonic() < deadline and not await self.settled():
+            await asyncio.sleep(0.05)
+        for task in intakes:
+            task.cancel()
+        await asyncio.gather(*intakes, return_exceptions=True)
+        for source in self.sources:
+            await source.close()
+
+    async def _heartbeat(self) -> None:
+        """Pings the watchdog while the loop lives and no lane is stuck. An idle plant is healthy."""
+        while True:
+            stuck = self.stalled()
+            if stuck:
+                log.error("service.stalled", lanes=stuck, after_s=STALLED_S)
+            else:
+                self.notifier.watchdog()
+            await asyncio.sleep(HEARTBEAT_S)
+
+    def stalled(self) -> list[str]:
+        """Names of the lanes that have work and have not moved for STALLED_S."""
+        before = time.monotonic() - STALLED_S
+        return [lane.name for lane in self.lanes if lane.backlog() and lane.progressed_at < before]

@@ -1,0 +1,232 @@
+"""deliver: tickets from the outbox to one sink. The only place that retries.
+
+One task a sink, so that a slow ticket system holds up nobody else. Every attempt is written down before the
+request goes out; after a crash in between, its answer counts as lost. A lost answer is never simply sent
+again unless the sink itself deduplicates by key: it is looked up first, and where that is impossible a
+person is asked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Callable
+
+import structlog
+from sqlalchemy import Connection
+
+from connectors.base import Sink
+from pipeline.store import outbox, reviews
+from pipeline.store.engine import Store
+from pipeline.store.outbox import OutboxRow, OutboxState
+from pipeline.store.reviews import NewReview
+from pipeline.telemetry import Metrics
+from schemas.errors import SinkBusy, SinkError, SinkRejected, SinkUnknown
+from schemas.events import EventId
+
+log = structlog.get_logger(__name__)
+
+# Requests to one sink at a time: ticket systems are small too, and a flood must not become theirs.
+CONCURRENCY = 4
+
+# Back-off: full jitter over a window that doubles from 1 s (AWS Architecture Blog, "Exponential Backoff and
+# Jitter").
+RETRY_BASE_S = 1.0
+
+# Before a lost answer is looked up: search indexes lag behind what was created.
+LOOKUP_DELAY_S = 2.0
+
+# After this many failures in a row the sink is left alone, and then tried with one request.
+BREAKER_AFTER = 5
+BREAKER_REST_S = 15.0
+
+# How long an idle task sleeps at most before it looks for retries that have become due.
+IDLE_S = 0.5
+
+
+def now_us() -> int:
+    return time.time_ns() // 1000
+
+
+class Deliver:
+    """Sends the tickets of one sink. `wake` is set when new intents have been written."""
+
+    def __init__(
+        self,
+        sink: Sink,
+        store: Store,
+        wake: asyncio.Event,
+        metrics: Metrics,
+        clock_us: Callable[[], int] = now_us,
+    ) -> None:
+        self.name = f"deliver.{sink.name}"
+        self.progressed_at = time.monotonic()
+        self.resting_until_us = 0  # the circuit breaker, and what the server asked for by Retry-After
+        self._failures = 0
+        self._waiting = 0
+        self._sink = sink
+        self._store = store
+        self._wake = wake
+        self._metrics = metrics
+        self._clock_us = clock_us
+
+    def backlog(self) -> int:
+        """Rows being worked on. Rows that wait for their next try are no backlog: nothing could be done
+        about them."""
+        return self._waiting
+
+    async def run(self) -> None:
+        await self._recover()
+        while True:
+            self._wake.clear()
+            if not await self.step():
+                await self._idle()
+
+    async def step(self) -> int:
+        """One round over what is due; how many rows were worked on."""
+        if self._clock_us() < self.resting_until_us:
+            return 0
+        with self._store.read() as connection:
+            limit = 1 if self._failures >= BREAKER_AFTER else CONCURRENCY
+            rows = outbox.due(connection, self._sink.name, self._clock_us(), limit)
+        if not rows:
+            return 0
+        self._waiting = len(rows)
+        queued = [row.id for row in rows if row.state is OutboxState.QUEUED]
+        if queued:
+            await self._store.write(lambda connection: outbox.begin(connection, queued))
+        async with asyncio.TaskGroup() as group:
+            for row in rows:
+                group.create_task(self._work(row), name=f"{self.name}.{row.id}")
+        self._waiting = 0
+        self.progressed_at = time.monotonic()
+        return len(rows)
+
+    async def _idle(self) -> None:
+        try:
+            async with asyncio.timeout(IDLE_S):
+                await self._wake.wait()
+        except TimeoutError:
+            return
+
+    async def _recover(self) -> None:
+        """Attempts that a dead process left behind: their answers are lost."""
+        with self._store.read() as connection:
+            rows = outbox.interrupted(connection, self._sink.name)
+        for row in rows:
+            await self._lost(row, "the process ended during the request")
+
+    async def _work(self, row: OutboxRow) -> None:
+        try:
+            receipt = await self._attempt(row)
+        except SinkBusy as error:
+            await self._busy(row, error)
+        except SinkRejected as error:
+            await self._ask(row, OutboxState.DEAD, "dead_letter", f"{error} {error.body}".strip())
+        except SinkUnknown as error:
+            self._trouble(None)
+            await self._lost(row, str(error))
+        except SinkError as error:
+            await self._ask(row, OutboxState.DEAD, "dead_letter", str(error))
+        else:
+            await self._sent(row, receipt)
+
+    async def _attempt(self, row: OutboxRow) -> str:
+        """The ticket's reference, looked up or created."""
+        if row.state is OutboxState.LOST:
+            found = await self._sink.find(row.intent.ticket.key)
+            if found is not None:
+                return found.reference
+            # Marked before the request, like every other: the lookup says that nothing of it exists yet.
+            await self._store.write(
+                lambda connection: outbox.finish(
+                    connection, row.id, OutboxState.SENDING, at_us=self._clock_us()
+                )
+            )
+        return (await self._sink.create(row.intent.ticket)).reference
+
+    async def _sent(self, row: OutboxRow, reference: str) -> None:
+        self._failures = 0
+        self._count("sent")
+        await self._store.write(
+            lambda connection: outbox.finish(
+                connection, row.id, OutboxState.SENT, at_us=self._clock_us(), reference=reference
+            )
+        )
+        ticket = row.intent.ticket
+        log.info("ticket.created", sink=self._sink.name, ticket=reference, key=ticket.key, asset=ticket.asset)
+
+    async def _busy(self, row: OutboxRow, error: SinkBusy) -> None:
+        self._count("busy")
+        self._trouble(error.retry_after_s)
+        # A row whose lookup failed stays lost: only a lookup that says "no such ticket" lets it be sent
+        # again.
+        state = OutboxState.LOST if row.state is OutboxState.LOST else OutboxState.QUEUED
+        at_us = self._clock_us() + int(self._delay_s(row.attempts, error.retry_after_s) * 1e6)
+        await self._store.write(
+            lambda connection: outbox.finish(connection, row.id, state, at_us=at_us, error=str(error))
+        )
+        log.warning("ticket.postponed", sink=self._sink.name, key=row.intent.ticket.key, error=str(error))
+
+    async def _lost(self, row: OutboxRow, why: str) -> None:
+        self._count("lost")
+        if self._sink.idempotent:
+            state, wait_s = OutboxState.QUEUED, self._delay_s(row.attempts, None)
+        elif self._sink.searchable:
+            state, wait_s = OutboxState.LOST, LOOKUP_DELAY_S
+        else:
+            await self._ask(row, OutboxState.UNKNOWN, "ticket_unknown", why)
+            return
+        at_us = self._clock_us() + int(wait_s * 1e6)
+        await self._store.write(
+            lambda connection: outbox.finish(connection, row.id, state, at_us=at_us, error=why)
+        )
+        log.warning("ticket.answer_lost", sink=self._sink.name, key=row.intent.ticket.key, error=why)
+
+    async def _ask(self, row: OutboxRow, state: OutboxState, reason: str, why: str) -> None:
+        """End the attempts and ask a person, in one transaction."""
+        self._count(state.value)
+        ticket = row.intent.ticket
+        question = NewReview(
+            id=_event(ticket.evidence.get("event")),
+            source=ticket.source,
+            topic=ticket.topic,
+            group_key=f"{reason}:{self._sink.name}",
+            reason=reason,
+            created_at_us=self._clock_us(),
+            event={"text": ticket.line},
+            reading={"key": ticket.key, "sink": self._sink.name, "title": ticket.title, "answer": why},
+            severity=ticket.severity.value,
+        )
+
+        def write(connection: Connection) -> None:
+            outbox.finish(connection, row.id, state, at_us=self._clock_us(), error=why)
+            reviews.put(connection, [question])
+
+        await self._store.write(write)
+        log.error("ticket.given_up", sink=self._sink.name, key=ticket.key, state=state.value, error=why)
+
+    def _trouble(self, retry_after_s: float | None) -> None:
+        """One more failure in a row; the whole sink rests when it says so, or after too many."""
+        self._failures += 1
+        rest_s = retry_after_s or 0.0
+        if self._failures >= BREAKER_AFTER:
+            rest_s = max(rest_s, BREAKER_REST_S)
+        if rest_s:
+            rest_s = min(rest_s, outbox.RETRY_MAX_S)
+            self.resting_until_us = max(self.resting_until_us, self._clock_us() + int(rest_s * 1e6))
+
+    @staticmethod
+    def _delay_s(attempts: int, retry_after_s: float | None) -> float:
+        window = min(outbox.RETRY_MAX_S, RETRY_BASE_S * 2 ** min(attempts, 10))
+        return min(outbox.RETRY_MAX_S, max(retry_after_s or 0.0, random.uniform(0, window)))
+
+    def _count(self, result: str) -> None:
+        self._metrics.sink_attempts.labels(self._sink.name, result).inc()
+
+
+def _event(written: object) -> EventId:
+    """The event that opened the ticket, from its evidence ("12.0")."""
+    seq, _, index = str(written).partition(".")
+    return EventId(int(seq), int(index or 0))

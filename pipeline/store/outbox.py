@@ -1,0 +1,200 @@
+"""Tickets on their way: the intent is written with the events it settles, each attempt before it is made.
+
+States: `queued` (to be sent at next_try_at), `sending` (an attempt is under way, or the process died in it),
+`lost` (an answer was lost: to be looked up at the sink before it is sent again), `sent`, `dead` (refused
+for good, a person was asked), `unknown` (an answer was lost and the sink cannot be asked: a person has to
+look), `cancelled`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from sqlalchemy import Connection, Row, bindparam, func, or_, select, update
+from sqlalchemy.dialects.sqlite import insert
+
+from pipeline.store.tables import outbox
+from schemas.extraction import Severity
+from schemas.ticket import Ticket
+
+# The longest wait between two tries. A row that claims to wait longer has seen the clock go back: it is due.
+RETRY_MAX_S = 600.0
+
+
+class OutboxState(StrEnum):
+    QUEUED = "queued"
+    SENDING = "sending"
+    LOST = "lost"
+    SENT = "sent"
+    DEAD = "dead"
+    UNKNOWN = "unknown"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """A ticket to be created at a sink, under `ticket.key`."""
+
+    sink: str
+    ticket: Ticket
+    opening_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OutboxRow:
+    """An intent as stored."""
+
+    id: int
+    intent: Intent
+    state: OutboxState
+    attempts: int
+    next_try_at_us: int
+    created_at_us: int
+    sent_at_us: int | None = None
+    reference: str | None = None
+    error: str | None = None
+
+
+def dump_ticket(ticket: Ticket) -> dict[str, Any]:
+    """JSON-ready."""
+    return dataclasses.asdict(ticket)
+
+
+def load_ticket(row: dict[str, Any]) -> Ticket:
+    """The ticket `dump_ticket` wrote; keys of another version are left out."""
+    known = {field.name for field in dataclasses.fields(Ticket)}
+    values = {name: value for name, value in row.items() if name in known}
+    return Ticket(**{**values, "severity": Severity(values["severity"])})
+
+
+def put(connection: Connection, intents: Sequence[Intent], now_us: int) -> None:
+    """Write intents. One that is there already (same key and sink) stays as it is."""
+    if not intents:
+        return
+    statement = insert(outbox).on_conflict_do_nothing(index_elements=["key", "sink"])
+    connection.execute(
+        statement,
+        [
+            {
+                "key": intent.ticket.key,
+                "sink": intent.sink,
+                "opening_id": intent.opening_id,
+                "ticket": dump_ticket(intent.ticket),
+                "state": OutboxState.QUEUED,
+                "attempts": 0,
+                "next_try_at_us": now_us,
+                "created_at_us": now_us,
+            }
+            for intent in intents
+        ],
+    )
+
+
+def due(connection: Connection, sink: str, now_us: int, limit: int) -> list[OutboxRow]:
+    """At most `limit` rows to work on now, oldest first."""
+    query = (
+        select(outbox)
+        .where(
+            outbox.c.sink == sink,
+            outbox.c.state.in_((OutboxState.QUEUED, OutboxState.LOST)),
+            or_(
+                outbox.c.next_try_at_us <= now_us,
+                outbox.c.next_try_at_us > now_us + int(RETRY_MAX_S * 1e6),
+            ),
+        )
+        .order_by(outbox.c.id)
+        .limit(limit)
+    )
+    return [_row(row) for row in connection.execute(query)]
+
+
+def begin(connection: Connection, ids: Sequence[int]) -> None:
+    """Mark queued rows as being sent, before the request goes out: after a crash their answers count as
+    lost."""
+    connection.execute(
+        update(outbox)
+        .where(outbox.c.id == bindparam("row"), outbox.c.state == OutboxState.QUEUED)
+        .values(state=OutboxState.SENDING, attempts=outbox.c.attempts + 1),
+        [{"row": row_id} for row_id in ids],
+    )
+
+
+def finish(
+    connection: Connection,
+    row_id: int,
+    state: OutboxState,
+    *,
+    at_us: int,
+    reference: str | None = None,
+    error: str | None = None,
+) -> None:
+    """Record what became of an attempt. `at_us` is the next try for queued and lost rows, else the time it
+    ended."""
+    waiting = state in (OutboxState.QUEUED, OutboxState.LOST)
+    values: dict[str, Any] = {"state": state, "error": error}
+    if waiting:
+        values["next_try_at_us"] = at_us
+    if state is OutboxState.SENT:
+        values |= {"sent_at_us": at_us, "reference": reference}
+    connection.execute(update(outbox).where(outbox.c.id == row_id).values(**values))
+
+
+def interrupted(connection: Connection, sink: str) -> list[OutboxRow]:
+    """Rows whose attempt was under way when the process ended."""
+    query = select(outbox).where(outbox.c.sink == sink, outbox.c.state == OutboxState.SENDING)
+    return [_row(row) for row in connection.execute(query.order_by(outbox.c.id))]
+
+
+def cancel(connection: Connection, key: str) -> bool:
+    """Take an unsent intent back; False when it is (or may be) sent already."""
+    done = connection.execute(
+        update(outbox)
+        .where(outbox.c.key == key, outbox.c.state == OutboxState.QUEUED)
+        .values(state=OutboxState.CANCELLED)
+    )
+    return bool(done.rowcount)
+
+
+def counts(connection: Connection) -> dict[str, int]:
+    """Rows by state."""
+    query = select(outbox.c.state, func.count()).group_by(outbox.c.state)
+    return {state: n for state, n in connection.execute(query)}
+
+
+def waiting(connection: Connection, now_us: int) -> int:
+    """Rows that could be worked on now."""
+    query = (
+        select(func.count())
+        .select_from(outbox)
+        .where(
+            or_(
+                outbox.c.state == OutboxState.SENDING,
+                (outbox.c.state.in_((OutboxState.QUEUED, OutboxState.LOST)))
+                & (outbox.c.next_try_at_us <= now_us),
+            )
+        )
+    )
+    return connection.execute(query).scalar_one()
+
+
+def recent(connection: Connection, limit: int) -> list[OutboxRow]:
+    """The newest rows, newest first."""
+    return [_row(row) for row in connection.execute(select(outbox).order_by(outbox.c.id.desc()).limit(limit))]
+
+
+def _row(row: Row[Any]) -> OutboxRow:
+    return OutboxRow(
+        id=row.id,
+        intent=Intent(row.sink, load_ticket(row.ticket), row.opening_id),
+        state=OutboxState(row.state),
+        attempts=row.attempts,
+        next_try_at_us=row.next_try_at_us,
+        created_at_us=row.created_at_us,
+        sent_at_us=row.sent_at_us,
+        reference=row.reference,
+        error=row.error,
+    )
