@@ -14,4 +14,12 @@ from connectors.mqtt import MqttConfig
 SourceConfig = Annotated[MqttConfig | FileConfig | StdinConfig, Field(discriminator="type")]
 SinkConfig = Annotated[HttpSinkConfig | BoardConfig, Field(discriminator="type")]
 
-__all__ = ["BoardConfig", "FileConfig", "HttpSinkConfig", "MqttConfig", "SinkConfig", "SourceConfig", "StdinConfig"]
+__all__ = [
+    "BoardConfig",
+    "FileConfig",
+    "HttpSinkConfig",
+    "MqttConfig",
+    "SinkConfig",
+    "SourceConfig",
+    "StdinConfig",
+]

@@ -124,13 +124,18 @@ class SinkError(AndonError):
 
 
 class SinkBusy(SinkError):
-    """Try again later; after `retry_after_s` seconds when the server said so."""
+    """Try again later; after `retry_after_s` seconds when the server said so.
+
+    `may_exist` is set when the server may have created the ticket all the same (500, and 502 or 504 from a proxy):
+    look it up first where the system can be searched.
+    """
 
     retriable = True
 
-    def __init__(self, message: str, retry_after_s: float | None = None) -> None:
+    def __init__(self, message: str, retry_after_s: float | None = None, *, may_exist: bool = False) -> None:
         super().__init__(message)
         self.retry_after_s = retry_after_s
+        self.may_exist = may_exist
 
 
 class SinkRejected(SinkError):
