@@ -20,14 +20,14 @@ def fold(name: str) -> str:
 class KnownCodes(Strict):
     """Known codes from a CSV file with a header row; `code` is required, `description` and `severity` are optional columns."""
 
-    csv: str
-    column: str = "code"
+    csv: str = Field(description="the CSV file; relative to the site file")
+    column: str = Field(default="code", description="name of the column that holds the codes")
 
 
 class FieldConfig(Strict):
     """One field of a profile."""
 
-    type: FieldType
+    type: FieldType = Field(description="what kind of value it is, which decides how it is recognised")
     description: str = Field(min_length=1, description="one line; the reader recognises the field by it")
     unit: str | None = Field(default=None, description="the unit values are converted to (quantity only)")
     range: Annotated[list[float], Field(min_length=2, max_length=2)] | None = Field(
@@ -37,7 +37,7 @@ class FieldConfig(Strict):
         default=None, description="the values that exist (codes, assets); others are refused"
     )
     choices: list[str] | None = Field(default=None, description="the allowed words (choice only)")
-    required: bool = False
+    required: bool = Field(default=False, description="no ticket without it: such an event goes to review")
 
     @model_validator(mode="after")
     def _fits_its_type(self) -> FieldConfig:
@@ -71,7 +71,7 @@ class FieldConfig(Strict):
 class Profile(Strict):
     """How lines of one kind are read: the fields, each with name and definition."""
 
-    fields: dict[str, FieldConfig] = Field(min_length=1)
+    fields: dict[str, FieldConfig] = Field(min_length=1, description="what is read from a line, by name")
 
 
 class Labels(Strict):

