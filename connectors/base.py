@@ -88,7 +88,7 @@ class SourceOptions(Strict):
         default=None,
         description="names topic levels, as in plant/{asset}/+/{metric}; + and # as in MQTT filters",
     )
-    dedupe: Dedupe = Dedupe()
+    dedupe: Dedupe = Field(default=Dedupe(), description="how repeated deliveries are recognised")
 
 
 # A port of 0 is never meant in a site file.

@@ -6,6 +6,8 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Literal
 
+from pydantic import Field
+
 from connectors.base import Check, Receipt, Strict
 from schemas.ticket import Ticket
 
@@ -15,7 +17,7 @@ Record = Callable[[Ticket], Awaitable[str]]
 
 
 class BoardConfig(Strict):
-    type: Literal["board"]
+    type: Literal["board"] = Field(description="the local ticket board, in andon's own store")
 
     def build(self, name: str, *, record: Record, base: Path = Path()) -> BoardSink:
         """The sink called `name`, on the board that `record` writes to."""

@@ -47,15 +47,17 @@ ROTATE_GRACE_S = 2.0
 
 
 class FileConfig(SourceOptions):
-    type: Literal["file"]
-    path: str
+    type: Literal["file"] = Field(description="lines of a file")
+    path: str = Field(min_length=1, description="the file; relative to the site file")
     follow: bool = Field(
         default=True, description="keep reading as the file grows; false: end at end of file"
     )
     start: Literal["beginning", "end"] = Field(
         default="beginning", description="where a file never seen before starts"
     )
-    framing: Framing = "lines"
+    framing: Framing = Field(
+        default="lines", description="what an event is: a line, or lines joined into records"
+    )
 
     def build(
         self,
@@ -70,8 +72,10 @@ class FileConfig(SourceOptions):
 
 
 class StdinConfig(SourceOptions):
-    type: Literal["stdin"]
-    framing: Framing = "lines"
+    type: Literal["stdin"] = Field(description="lines of standard input")
+    framing: Framing = Field(
+        default="lines", description="what an event is: a line, or lines joined into records"
+    )
 
     def build(
         self,

@@ -45,7 +45,7 @@ class HttpFind(Strict):
     none.
     """
 
-    url: str
+    url: str = Field(description="address of the search; {key} in it is replaced by the ticket's key")
     reference: str = Field(default="/0/id", description="JSON pointer to the reference in the answer")
     match: str | None = Field(
         default=None,
@@ -54,8 +54,8 @@ class HttpFind(Strict):
 
 
 class HttpSinkConfig(Strict):
-    type: Literal["http"]
-    url: str
+    type: Literal["http"] = Field(description="one POST a ticket to a ticket system's HTTP API")
+    url: str = Field(description="address that creates a ticket, https:// or http://")
     headers: dict[str, str | Secret] = Field(
         default={}, description="a secret's file holds the header's whole value, as in: Token token=..."
     )
@@ -73,9 +73,13 @@ class HttpSinkConfig(Strict):
         default=False,
         description="true only when the system is known to make one ticket a key: a lost answer is retried",
     )
-    find: HttpFind | None = None
+    find: HttpFind | None = Field(
+        default=None, description="how to look a ticket up by its key, after an answer was lost"
+    )
     timeout_s: float = Field(default=15.0, gt=0, le=300, description="deadline over the whole call")
-    ca: str | None = None
+    ca: str | None = Field(
+        default=None, description="PEM file of the certificate authority; default: the system's"
+    )
 
     @field_validator("body")
     @classmethod

@@ -71,25 +71,33 @@ TopicFilter = Annotated[str, AfterValidator(_valid_filter)]
 class MqttTls(Strict):
     """TLS towards the broker. Without `ca` the system's certificate store is used."""
 
-    ca: str | None = None
-    cert: str | None = None
-    key: str | None = None
+    ca: str | None = Field(
+        default=None, description="PEM file of the broker's certificate authority; default: the system's"
+    )
+    cert: str | None = Field(
+        default=None, description="PEM file of our own certificate, for brokers that ask for one"
+    )
+    key: str | None = Field(default=None, description="PEM file of our own private key, unencrypted")
 
 
 class MqttConfig(SourceOptions):
-    type: Literal["mqtt"]
-    host: str = "127.0.0.1"
-    port: Port = 1883
-    protocol: Literal["5", "3.1.1"] = "5"
+    type: Literal["mqtt"] = Field(description="messages from an MQTT broker")
+    host: str = Field(default="127.0.0.1", min_length=1, description="name or address of the broker")
+    port: Port = Field(default=1883, description="TCP port of the broker; 8883 is usual with tls")
+    protocol: Literal["5", "3.1.1"] = Field(default="5", description="MQTT version, in quotes")
     client_id: str | None = Field(
         default=None, description="default: andon-<source name>; unique at the broker"
     )
-    topics: list[TopicFilter] = Field(min_length=1)
-    qos: Literal[0, 1] = 1
-    username: str | None = None
-    password: Secret | None = None
-    tls: MqttTls | None = None
-    keepalive_s: int = Field(default=30, ge=5, le=3600)
+    topics: list[TopicFilter] = Field(
+        min_length=1, description="topic filters to subscribe to; + is one level, # all the rest"
+    )
+    qos: Literal[0, 1] = Field(default=1, description="1: nothing is lost; 0: nothing is promised")
+    username: str | None = Field(default=None, description="user name at the broker")
+    password: Secret | None = Field(default=None, description="where its password is: a file or a credential")
+    tls: MqttTls | None = Field(default=None, description="encrypted connection; tls: {} for the defaults")
+    keepalive_s: int = Field(
+        default=30, ge=5, le=3600, description="seconds of silence after which a ping is sent"
+    )
     session_expiry_s: int = Field(
         default=86_400, ge=60, le=4_294_967_295, description="how long the broker keeps our session (MQTT 5)"
     )
