@@ -1,0 +1,62 @@
+"""What an event is about, in the words alarms are named by: where, which component, which code."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pipeline.fields.definition import Profile
+from schemas.events import Event, LogLine
+from schemas.extraction import Extraction, FieldType, FieldValue
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """`scope` is the asset that topic or payload names, else source and topic; `component` is the line's.
+
+    Only values that are sure are facts: an alarm must not be named by a guess.
+    """
+
+    scope: str
+    named: bool
+    component: str | None = None
+    code: str | None = None
+
+    @property
+    def subject(self) -> str:
+        """Subject of the alarm key: two presses' "Fan 2" are two subjects."""
+        if self.component is None:
+            return self.scope
+        if not self.named or self.component.casefold() == self.scope.casefold():
+            return self.component
+        return f"{self.scope}/{self.component}"
+
+
+def facts(event: Event, extraction: Extraction | None, profile: Profile, confidence_min: float) -> Facts:
+    asset = event.asset
+    scope = asset or (f"{event.source}/{event.topic}" if event.topic else event.source)
+    if extraction is None or not isinstance(event, LogLine):
+        return Facts(scope, asset is not None)
+    component = _first(event.text, extraction, profile, FieldType.ASSET, confidence_min)
+    code = _first(event.text, extraction, profile, FieldType.CODE, confidence_min)
+    return Facts(scope, asset is not None, component, code)
+
+
+def shown(text: str, value: FieldValue) -> str | None:
+    """A field as people and alarm keys see it: normalised, else as written; None when there is no value."""
+    if not value.present:
+        return None
+    if value.normalised is not None:
+        return str(value.normalised)
+    return value.span.of(text) if value.span is not None else None
+
+
+def _first(
+    text: str, extraction: Extraction, profile: Profile, type_: FieldType, confidence_min: float
+) -> str | None:
+    for name, config in profile.fields.items():
+        value = extraction.fields.get(name)
+        if config.type is type_ and value is not None and value.confidence >= confidence_min:
+            found = shown(text, value)
+            if found is not None:
+                return found
+    return None
