@@ -88,16 +88,18 @@ async def test_head_has_the_headers_and_no_body(service: Service, client: httpx.
 @pytest.mark.parametrize(
     ("request_bytes", "status"),
     [
-        (b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", 404),
-        (b"GET /metrics/../etc/passwd HTTP/1.1\r\nHost: x\r\n\r\n", 404),
-        (b"POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc", 405),
-        (b"DELETE /healthz HTTP/1.1\r\nHost: x\r\n\r\n", 405),
-        (b"GET /healthz HTTP/1.1\r\n\r\n", 400),  # HTTP/1.1 asks for a Host
-        (b"GET /healthz HTTP/1.0\r\n\r\n", 200),
-        (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 400),  # a TLS hello
-        (b"hello\r\n\r\n", 400),
-        (b"GET /healthz HTTP/1.1\r\nHost: x\r\nX: " + b"a" * (2 * REQUEST_BYTES), 431),
-        (b"GET /" + b"a" * (2 * REQUEST_BYTES), 431),
+        pytest.param(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", 404, id="no such page"),
+        pytest.param(b"GET /metrics/../etc/passwd HTTP/1.1\r\nHost: x\r\n\r\n", 404, id="traversal"),
+        pytest.param(b"POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc", 405, id="POST"),
+        pytest.param(b"DELETE /healthz HTTP/1.1\r\nHost: x\r\n\r\n", 405, id="DELETE"),
+        pytest.param(b"GET /healthz HTTP/1.1\r\n\r\n", 400, id="HTTP/1.1 asks for a Host"),
+        pytest.param(b"GET /healthz HTTP/1.0\r\n\r\n", 200, id="HTTP/1.0"),
+        pytest.param(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 400, id="a TLS hello"),
+        pytest.param(b"hello\r\n\r\n", 400, id="no HTTP"),
+        pytest.param(
+            b"GET /healthz HTTP/1.1\r\nHost: x\r\nX: " + b"a" * (2 * REQUEST_BYTES), 431, id="long header"
+        ),
+        pytest.param(b"GET /" + b"a" * (2 * REQUEST_BYTES), 431, id="long path"),
     ],
 )
 async def test_what_is_no_good_request_gets_its_status(
