@@ -308,7 +308,9 @@ class _Frame:
 
     def reading(self, found: Measured, document_time: str | None) -> None:
         message, number = self.message, found.number
-        bad = numbers.bad_quality(found.quality) and number.value is not None
+        bad = number.value is not None and (
+            numbers.bad_quality(found.quality) or numbers.is_sentinel(number.value, found.metric)
+        )
         self.out.events.append(
             Reading(
                 id=self.next_id(),

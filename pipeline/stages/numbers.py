@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
+from pipeline.fields import lexicon, number
 from schemas.extraction import Null
 
-# What broken, missing or saturated sensors send instead of a value: 1-Wire power-up (-127), all ones of 16
-# bits as integer, hundredths and tenths, the most negative 16 bits, and the fill values of data loggers.
-SENTINELS = frozenset({-127.0, 65535.0, 655.35, 6553.5, -32768.0, -999.0, -9999.0, 3.4028234663852886e38})
+# What a 1-Wire thermometer that is gone sends. It counts for a metric whose name says nothing, too.
+_GONE = -127.0
 
 # OPC DA bad qualities are 0 to 28 in steps of four; OPC UA ones have the top bit set.
 _OPC_DA_BAD = frozenset(range(0, 32, 4))
@@ -48,9 +49,9 @@ def is_number(text: str) -> bool:
 
 
 def of_number(written: str) -> Parsed:
-    """The value of a number: sentinels and what is larger than any float (1e400) are bad."""
+    """The value of a number; what is larger than any float (1e400) is bad."""
     value = float(written)
-    if not math.isfinite(value) or value in SENTINELS:
+    if not math.isfinite(value):
         return Parsed(None, Null.BAD, written)
     return Parsed(value, None, written)
 
@@ -77,6 +78,16 @@ def parse_with_unit(text: str) -> Parsed | None:
     match = _WITH_UNIT.fullmatch(text.strip())
     number = parse(match[1]) if match else None
     return Parsed(number.value, number.null, text.strip(), match[2]) if match and number else None
+
+
+def is_sentinel(value: float, metric: str) -> bool:
+    """Whether devices send this number as a value of `metric` to say that they have none (-127, 65535)."""
+    dimension = _dimension(metric)
+    return number.is_sentinel(value, dimension) or (dimension is None and value == _GONE)
+
+
+# Metrics are the sender's choice of names: bounded.
+_dimension = lru_cache(maxsize=4096)(lexicon.dimension)
 
 
 def bad_quality(quality: str | None) -> bool:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, datetime, tzinfo
 
-# Before this no gateway of ours ran: clocks that start at 1970, 1980 or 2000, and vendor epochs (CASES 16).
-EARLIEST = datetime(2000, 1, 2, tzinfo=UTC)
-# Clocks of machines run ahead by minutes, or by their zone when it was forgotten; not by more than a day.
-AHEAD = timedelta(days=1)
+from pipeline.fields.timestamp import EARLIEST, MAX_AHEAD
+
 # A gateway without a clock battery boots into the past; then nothing can be said about the future.
 CLOCK_SET = datetime(2024, 1, 1, tzinfo=UTC)
 
@@ -16,7 +14,7 @@ _EPOCH_UNITS = (1, 1_000, 1_000_000, 1_000_000_000)
 
 def plausible(time: datetime, received_at: datetime) -> bool:
     """Whether an event received at `received_at` can have happened at `time` (both aware)."""
-    return time >= EARLIEST and (received_at < CLOCK_SET or time <= received_at + AHEAD)
+    return time >= EARLIEST and (received_at < CLOCK_SET or time <= received_at + MAX_AHEAD)
 
 
 def event_time(written: str, timezone: tzinfo, received_at: datetime) -> datetime | None:
@@ -46,11 +44,3 @@ def _iso(written: str, timezone: tzinfo, received_at: datetime) -> datetime | No
     except (ValueError, OverflowError):
         return None
     return time if plausible(time, received_at) else None
-
-
-def microseconds(time: datetime) -> int:
-    """Microseconds since the epoch of an aware time, exactly."""
-    return (time - _ZERO) // timedelta(microseconds=1)
-
-
-_ZERO = datetime(1970, 1, 1, tzinfo=UTC)
