@@ -31,7 +31,7 @@ _FORMS: tuple[tuple[str, float, str], ...] = (
         r"(?<![A-Za-z0-9])(?i:SPN)[\s:=]{0,2}\d{1,6}[\s,;/]{1,3}(?i:FMI)[\s:=]{0,2}\d{1,2}" + _AFTER,
     ),
     ("hex", 0.6, _BEFORE + r"0[xX][0-9A-Fa-f]{1,16}" + _AFTER),
-    ("hex", 0.6, r"(?<![A-Za-z0-9_.#])16#[0-9A-Fa-f_]{1,16}" + _AFTER),
+    ("hex", 0.6, r"(?<![A-Za-z0-9_.#])16#\s?[0-9A-Fa-f_]{1,16}" + _AFTER),
     ("hex", 0.5, _BEFORE + r"(?=[0-9A-F]{0,8}\d)[0-9A-F]{2,8}[hH]" + _AFTER),
     ("hex_pair", 0.4, r"(?<![\w:.\-])[0-9A-Fa-f]{4}:[0-9A-Fa-f]{4}(?![\w:])"),
     ("status_name", 0.6, _BEFORE + r"(?:Bad|Uncertain)(?:[A-Z][a-z]{1,20}){1,6}" + _AFTER),
@@ -43,12 +43,16 @@ _FORMS: tuple[tuple[str, float, str], ...] = (
         _BEFORE + r"[A-Z]{1,6}-?\d{1,6}(?:[.\-]\d{1,4}){0,2}[A-Z]?\d?" + r"(?![A-Za-z0-9_\-]|\.\d)",
     ),
     ("letters_digits", 0.55, _BEFORE + r"[A-Z]\d{2,4}[A-Z]\d{1,3}" + _AFTER),
-    ("digits_dashed", 0.35, _BEFORE + r"\d{2,6}-\d{2,6}" + r"(?![\w\-.:])"),
+    ("digits_dashed", 0.35, _BEFORE + r"\d{2,6}-[0-9A-F]{1,6}" + r"(?![\w\-.:])"),
     ("parenthesised", 0.4, r"\((?P<code>-?\d{1,6})\)(?=\W{0,4}$|\))"),
     ("leading", 0.45, r"^\s{0,4}(?P<code>\d{1,6})(?=\s?[|;]\s?\D)"),
     ("leading_caps", 0.4, r"^\W{0,3}(?P<code>[A-Z]{4,12})(?=\s\d{6})"),
     ("http_status", 0.5, r"(?:HTTP/?[\d.]{0,3}\"?\s|status[=:\s]{1,2}|\"\s)(?P<code>[45]\d\d)(?![\w.])"),
     ("negative", 0.4, r"(?:[=:]\s?|\s)(?P<code>-\d{1,5})(?=$|[\s,;)\]])"),
+    # A number of its own before the words it stands for: "25201 Axis Z1 drive fault", "700016 [NCK] ...".
+    ("event_number", 0.28, r"(?<![\w.,:=\-/+()])(?P<code>\d{4,7})(?=\s{1,2}[\[A-Za-zÀ-ɏ㐀-鿿][^\W\d_]{2})"),
+    # A column that holds nothing but a number, beside a column with a level: "Alarm;4711;K", "FAULT|1124|".
+    ("column", 0.45, r"(?<=[A-Za-zäöü])\s?[;|,\t]\s?(?P<code>\d{2,7})(?=\s?[;|,\t])"),
 )
 
 
@@ -67,11 +71,13 @@ def _labelled() -> re.Pattern[str]:
     han = lexicon.alternatives(
         word for word in lists["words"] if not word.isascii() and ord(word[0]) > 0x2E80
     )
+    suffixes = lexicon.alternatives(lists["suffixes"])
     labels = lexicon.alternatives(lists["labels"])
-    gap = r"[\s\"'=:：#([{.,\-_/>]{0,4}?"
+    gap = r"[\s\"'=:：#([{.,\-_/>;|]{0,4}?"
+    between = r"(?:\w{1,8}[=:]\w{1,8}[:\s]{1,2})??"  # one attribute may stand between: "error QQ=f1: 701"
     return re.compile(
-        rf"(?:(?<![a-zäöü])(?:{latin})|(?:{han}))s?(?:{gap}(?:{labels})\.?(?![a-z])){{0,2}}{gap}"
-        r"(?<![A-Za-z0-9_.])(?P<code>-?\d{1,10}(?!\w*[.:]\d)|[A-Za-z]{0,8}[-_.:]?\d[\w\-.:]{0,24})(?![A-Za-z0-9_%°])",
+        rf"(?:(?<![a-zäöü])(?:{latin})|(?<=[a-zäöü])(?:{suffixes})|(?:{han}))s?(?:{gap}(?:{labels})\.?(?![a-z])){{0,2}}{gap}{between}"
+        r"(?<![A-Za-z0-9_.])(?P<code>16#\s?[0-9A-F]{1,8}|-?\d{1,10}(?!\w*[.:]\d)|[A-Za-z]{0,8}[-_.:]?\d[\w\-.:]{0,24})(?![A-Za-z0-9_%°])",
         re.IGNORECASE,
     )
 

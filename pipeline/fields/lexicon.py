@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
 from typing import Any
 
@@ -58,23 +58,71 @@ def plain(text: str) -> str:
     return _HUMP.sub(" ", text).lower()
 
 
+class Meanings:
+    """What single words mean, for lists too long and asked too often for one expression. Each word is looked up once."""
+
+    def __init__(self, table: Mapping[str, Iterable[str]]) -> None:
+        entries = [(entry.lower(), name) for name, listed in table.items() for entry in listed]
+        self._whole = {entry: name for entry, name in reversed(entries) if "*" not in entry}
+        self._starts = [(e[:-1], name) for e, name in entries if e.endswith("*") and not e.startswith("*")]
+        self._inside = [(e.strip("*"), name) for e, name in entries if e.startswith("*")]
+        self.of_word = lru_cache(maxsize=8192)(self._of_word)
+
+    def _of_word(self, word: str) -> str | None:
+        """The meaning of one word in lower case; of several inside it the last (Druckraumtemperatur is a temperature)."""
+        if word in self._whole:
+            return self._whole[word]
+        best, found = 0, None
+        for part, name in self._inside:
+            end = word.rfind(part) + len(part)
+            if end >= len(part) and end > best:
+                best, found = end, name
+        for part, name in self._starts:
+            if len(part) > best and word.startswith(part):
+                best, found = len(part), name
+        return found
+
+    def last(self, text: str) -> str | None:
+        """The meaning of the last word of `text` that has one."""
+        for word in reversed(_WORD.findall(plain(text))):
+            found = self.of_word(word)
+            if found is not None:
+                return found
+        return None
+
+
+_WORD = re.compile(r"[^\W\d_]+")
+
+
 @cache
-def _dimension_patterns() -> Mapping[str, re.Pattern[str]]:
-    return {dimension: pattern(entries) for dimension, entries in load("dimensions").items()}
+def _dimensions() -> Meanings:
+    return Meanings(load("dimensions"))
 
 
+@cache
+def _setpoints() -> Meanings:
+    return Meanings({"setpoint": load("setpoints")["words"]})
+
+
+@lru_cache(maxsize=4096)
 def dimension(label: str) -> str | None:
     """What a value labelled so measures ("temperature", "pressure", ...), by the word nearest to its end."""
-    label = plain(label[-LABEL_MAX:])
-    best, found = -1, None
-    for name, expression in _dimension_patterns().items():
-        for match in expression.finditer(label):
-            if match.end() > best:
-                best, found = match.end(), name
-    return found
+    return _dimensions().last(label[-LABEL_MAX:])
+
+
+@lru_cache(maxsize=4096)
+def is_setpoint(label: str) -> bool:
+    """Whether the words before a number say that it is a setpoint, limit, rating or statistic (RULES Q1)."""
+    return _setpoints().last(label[-LABEL_MAX:]) is not None
 
 
 # --- levels and meaning ---------------------------------------------------------------------------------------------
+
+
+@cache
+def level_words() -> frozenset[str]:
+    """All explicit level words, in lower case."""
+    return frozenset(word.lower() for severity in Severity for word in load("levels")[severity.value])
 
 
 @cache

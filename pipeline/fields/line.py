@@ -23,6 +23,7 @@ _KEY_STOP = frozenset(" \t\r\n,;|{}()[]<>\"'=:：，；、（）【】")
 _VALUE_STOP = frozenset(" \t\r\n,;|{}()[]<>\"'=，；、（）【】")
 _PHRASE_END = re.compile(r"[,;|{}\[\]()<>\"'=，；。\r\n\t]|\s-\s|\s{2}|:\s|：|$")
 _TOKEN = re.compile(r"[^\s,;|{}()\[\]<>\"'=，；、。（）【】《》：“”]+")
+_CUT = re.compile(r"[,;|{}\n\t，；、。]|[(\[](?=[^(\[])|\d[.,]\d{1,12}")
 _BRACE = re.compile(r"[{}]")
 _QUOTE = re.compile(
     r"\"([^\"\r\n]{1,120})\"|(?<![A-Za-z0-9])'([^'\r\n]{1,120})'(?![A-Za-z])|[“「]([^”」\r\n]{1,120})[”」]"
@@ -162,11 +163,10 @@ class Line:
         return None
 
     def _left(self, start: int) -> str:
+        """The text before a number, back to a list mark, a bracket or another measured value, which has names of its own."""
         window = self.text[max(0, start - lexicon.LABEL_MAX) : start]
-        for at in range(len(window) - 1, -1, -1):
-            if window[at] in ",;|{}\n\t，；、。" or (window[at] in "([" and at < len(window) - 1):
-                return window[at + 1 :]
-        return window
+        cut = max((match.end() for match in _CUT.finditer(window)), default=0)
+        return window[cut:]
 
     def _pair(self, at: int) -> Pair | None:
         text = self.text

@@ -27,8 +27,7 @@ def candidates(line_text: str, profile: Profile | None = None) -> list[Candidate
     readable = [
         c.span
         for c in times
-        if FieldType.TIMESTAMP in c.types
-        and not c.form.startswith("epoch")
+        if (FieldType.TIMESTAMP in c.types and not c.form.startswith("epoch"))
         or c.form in ("uptime", "duration")
     ]
     line = Line(line_text, readable)

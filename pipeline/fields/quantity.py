@@ -132,9 +132,15 @@ def unit_beside(line: Line, span: Span) -> str | None:
     if pair is None:
         return None
     sibling = line.sibling(pair, "unit_keys")
-    if sibling is not None and units.lookup(sibling) is not None:
+    known = units.lookup(sibling) if sibling is not None else None
+    if known is not None and _agrees(known.dimension, lexicon.dimension(line.label(span.start))):
         return sibling
     return units.of_key(pair.key)
+
+
+def _agrees(dimension: str, named: str | None) -> bool:
+    """Whether a neighbouring unit can be meant for a value named so: of two values in one object it may belong to the other."""
+    return named is None or dimension == named or dimension in SHARED.get(named, ())
 
 
 def _is_part_of_word(line: Line, span: Span) -> bool:
@@ -143,21 +149,16 @@ def _is_part_of_word(line: Line, span: Span) -> bool:
     return after == "_" or (after.isalpha() and ord(after) < 0x2E80)
 
 
+@lru_cache(maxsize=4096)
 def _is_raw(label: str) -> bool:
-    return (
-        bool(set(re.split(r"\W+", lexicon.plain(label))) & lexicon.words("sentinels", "raw_keys"))
-        and "[" not in label
-    )
-
-
-@cache
-def _setpoint() -> re.Pattern[str]:
-    return lexicon.pattern(lexicon.load("setpoints")["words"])
+    """Whether a label says that the number is a count of the converter; "[Raw 31]" is a value that was told apart from a score."""
+    words = set(re.split(r"\W+", lexicon.plain(label)))
+    return "[" not in label and not words.isdisjoint(lexicon.words("sentinels", "raw_keys"))
 
 
 def is_setpoint(label: str) -> bool:
     """Whether the words before a number say that it is a setpoint, limit, rating or statistic."""
-    return _setpoint().search(lexicon.plain(label)) is not None
+    return lexicon.is_setpoint(label)
 
 
 def _weight(unit: str | None, named: str | None, label: str, raw: str, line: Line, span: Span) -> float:

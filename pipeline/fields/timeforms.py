@@ -48,9 +48,10 @@ _FRACTION = r"(?:[.,:](?P<f>\d{1,9})(?![\d]|\.\d))?"
 def _date_layouts() -> dict[str, str]:
     month = rf"(?P<mon>{_months()})\.?"
     weekday = rf"(?:(?:{lexicon.alternatives(lexicon.load('times')['weekdays'])})\.?,?\s{{1,2}})?"
+    short_day = r"(?:(?-i:Mo|Di|Mi|Do|Fr|Sa|So|Mon|Tue|Wed|Thu|Fri|Sat|Sun)\.?,?\s)?"
     return {
-        "ymd": r"(?P<y>\d{4})(?P<ds>[-/._])(?P<mo>\d{1,2})(?P=ds)(?P<d>\d{1,2})(?!\d)",
-        "num": r"(?P<n1>\d{1,2})(?P<ds>[-/.])(?P<n2>\d{1,2})(?P=ds)(?P<n3>\d{4}|\d{2})(?![\d])",
+        "ymd": short_day + r"(?P<y>\d{4})(?P<ds>[-/._])(?P<mo>\d{1,2})(?P=ds)(?P<d>\d{1,2})(?!\d)",
+        "num": short_day + r"(?P<n1>\d{1,2})(?P<ds>[-/.])(?P<n2>\d{1,2})(?P=ds)(?P<n3>\d{4}|\d{2})(?![\d])",
         "dMy": weekday
         + rf"(?P<d>\d{{1,2}})\.?[-/\s]\s?{month}[-/\s,]{{1,2}}(?P<y>\d{{4}}|\d{{2}}(?!\d|:))(?!\d)",
         "Mdy": weekday

@@ -28,19 +28,32 @@ _UPTIME = re.compile(
 _LEFT = 28  # characters before a time that may say it is no event time
 
 
+class _Taken:
+    """The characters that a time has already; asking costs the length of the span, however many times the line has."""
+
+    def __init__(self, text: str) -> None:
+        self._mask = bytearray(len(text))
+
+    def add(self, span: Span) -> None:
+        self._mask[span.start : span.end] = b"\x01" * (span.end - span.start)
+
+    def touches(self, span: Span) -> bool:
+        return 1 in self._mask[span.start : span.end]
+
+
 def recognise(text: str) -> Iterator[Candidate]:
     """Every time in the line, without overlaps, in no particular order."""
-    taken: list[Span] = []
+    taken = _Taken(text)
     for match in _UPTIME.finditer(text):
         group = "s" if match.group("s") else "t"
         if len(match.group(group).partition(".")[0]) < 10:
             span = Span(*match.span(group))
-            taken.append(span)
+            taken.add(span)
             yield Candidate(span, frozenset({FieldType.NUMBER}), weight=0.1, form="uptime")
     for form, match in timeforms.search(text):
         span = _stripped(match)
-        if not any(span.overlaps(other) for other in taken) and _is_possible(match):
-            taken.append(span)
+        if not taken.touches(span) and _is_possible(match):
+            taken.add(span)
             yield _candidate(text, span, form)
     yield from _epochs(text, taken)
 
@@ -95,11 +108,11 @@ def _not_event() -> re.Pattern[str]:
     )
 
 
-def _epochs(text: str, taken: Sequence[Span]) -> Iterator[Candidate]:
+def _epochs(text: str, taken: _Taken) -> Iterator[Candidate]:
     types = frozenset({FieldType.TIMESTAMP, FieldType.NUMBER})
     for match in timeforms.EPOCH.finditer(text):
         span, form = Span(*match.span()), timeforms.epoch_form(match.group("epoch"))
-        if form is not None and not any(span.overlaps(other) for other in taken):
+        if form is not None and not taken.touches(span):
             yield Candidate(span, types, weight=0.6, form=form)
 
 
