@@ -253,7 +253,7 @@ class MqttSource:
 
     @property
     def position(self) -> Mapping[str, JsonValue]:
-        """What the broker holds for us: nothing is subscribed twice, and a loss is noticed after a restart."""
+        """What the broker holds for us: so nothing is subscribed twice, and a lost session is noticed."""
         return {"session": self._options.session, "subscribed": dict(self._subscriptions.held)}
 
     def stats(self) -> SourceStats:

@@ -31,7 +31,16 @@ from connectors.base import Delivery, NoticeKind
 from connectors.inbox import Inbox
 from connectors.mqtt_client import CONNECT_S, PINGREQ, LastError, Publish, hang_up, make_client, subscribe
 from connectors.mqtt_mailbox import Counters, Mailbox, Tell
-from connectors.mqtt_session import FAILURE, AckWindow, Cause, Ending, LinkOptions, Subscriptions
+from connectors.mqtt_session import (
+    FAILURE,
+    PROTOCOL_ERROR,
+    UNSUPPORTED_VERSION,
+    AckWindow,
+    Cause,
+    Ending,
+    LinkOptions,
+    Subscriptions,
+)
 
 # Packets read before acknowledgements, pings and the event loop get their turn: about two milliseconds of
 # work.
@@ -150,7 +159,7 @@ class Connection:
         return min(TICK_S, self._keepalive_s / 4)
 
     def _held(self) -> bool:
-        """Whether reading has to wait: the source is paused, or its queue is full of what must not be dropped."""
+        """Whether reading has to wait: the source is paused, or its queue is full of QoS 1 messages."""
         if self._overfull:
             self._overfull = not self._inbox.wait_for_room()
         return self._overfull or (self._mailbox.paused and self._accepted_at is not None)
@@ -275,6 +284,9 @@ class Connection:
     ) -> None:
         if flags.is_disconnect_packet_from_server:
             self._end(Cause.SENT_AWAY, str(reason), reason.value)
+        elif reason.value == PROTOCOL_ERROR and self._accepted_at is None:
+            # How paho tells of an MQTT 3.1.1 broker that refuses the version: without calling on_connect.
+            self._end(Cause.REFUSED, str(reason), UNSUPPORTED_VERSION)
         else:
             self._end(Cause.CLOSED, self._paho_error.text or "the broker closed the connection")
 

@@ -13,12 +13,14 @@ from enum import StrEnum
 # subscription.
 FAILURE = 0x80
 
+PROTOCOL_ERROR = 0x82
+UNSUPPORTED_VERSION = 0x84
 SESSION_TAKEN_OVER = 0x8E
 
-# CONNACK and DISCONNECT codes after which trying again changes nothing, and what to do about them (MQTT 5.0,
+# CONNACK and DISCONNECT codes after which trying again is useless, and what to do about them (MQTT 5.0,
 # 3.2.2.2).
 _ADVICE = {
-    0x84: "the broker does not speak this version: set protocol: '3.1.1' (or '5') for this source",
+    UNSUPPORTED_VERSION: "the broker does not speak this version (set protocol: '5' or '3.1.1'), or it is none",
     0x85: "the broker does not accept the client id: set another client_id for this source",
     0x86: "check username and password of this source",
     0x87: "check username, password or client certificate of this source, and the broker's ACL",
