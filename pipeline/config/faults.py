@@ -32,14 +32,12 @@ def findings(error: ValidationError, root: type[BaseModel], document: Document) 
     guesses = {(*fault.place.path[:-1], fault.guess) for fault in faults if fault.guess}
     for fault in faults:
         fork = fault.place.fork
-        if fork is not None and not fits(fork.member, fault.at(fork.path)):
-            if fork.path not in told and not any(
-                fits(member, fault.at(fork.path)) for member in fork.members
-            ):
-                told.add(fork.path)
-                yield fault.no_member(fork)
-        elif not (fault.kind == "missing" and fault.place.path in guesses):
-            yield fault.finding()
+        if fork is None or fits(fork.member, fault.at(fork.path)):
+            if not (fault.kind == "missing" and fault.place.path in guesses):
+                yield fault.finding()
+        elif fork.path not in told and not any(fits(one, fault.at(fork.path)) for one in fork.members):
+            told.add(fork.path)
+            yield fault.no_member(fork)
 
 
 class _Fault:

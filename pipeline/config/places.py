@@ -41,12 +41,12 @@ def locate(location: tuple[str | int, ...], root: type[BaseModel]) -> Place:
     expected, model, fork = bare(root), None, None
     for part in location:
         members = members_of(expected)
+        if part == "[key]":
+            return Place(path, str, None, True, fork)
         if members:
             member = _member(str(part), members)
             fork = fork if tagged(members) else Fork(path, members, member)
             expected = bare(member)
-        elif part == "[key]":
-            return Place(path, str, None, True, fork)
         else:
             model = expected if is_model(expected) else None
             path, expected = (*path, part), _inside(expected, part)

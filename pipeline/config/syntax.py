@@ -17,7 +17,7 @@ from schemas.errors import ConfigError, Issue
 NO_TAGS = "tags (!...) are not used in a site file; quote the text if it starts with !"
 
 # What is noticed late is told where it began: a missing ':' at its key, open quotes where they open.
-_STARTED_EARLIER = r"could not find expected ':'|unexpected end of stream"
+_STARTED_EARLIER = r"could not find expected ':'|unexpected end of stream|scanning an? (tag|alias|anchor)"
 
 # What PyYAML says, and what we say. The first that matches is used.
 _WORDS = (
@@ -28,7 +28,9 @@ _WORDS = (
     (r"could not find expected ':'", "a key without ':' after it"),
     (r"undefined alias", "an alias (*name) that no anchor (&name) defines; quote text that starts with *"),
     (r"second occurrence", "an anchor (&name) that is defined already"),
-    (r"undefined tag handle|expected URI|in tag|'!'", NO_TAGS),
+    (r"scanning an (alias|anchor)", "text cannot start with & or *; put it in quotes"),
+    (r"(scanning|parsing) a (tag|node)", NO_TAGS),
+    (r"expected the node content", "a value is missing here"),
     (r"another document|document start", "a second document; remove the '---'"),
     (r"unexpected end of stream", "quotes that are never closed"),
     (r"expected ',' or '([\]}])'", "a ',' or the closing {} is missing"),
@@ -53,7 +55,8 @@ def syntax_error(file: str, text: str, error: yaml.YAMLError) -> ConfigError:
         before = text[: cast(int, error.position)]
         position = Position(before.count("\n") + 1, len(before) - before.rfind("\n"))
         return refused(file, position, f"character U+{ord(text[len(before)]):04X} is not allowed in YAML")
-    problem, mark = str(getattr(error, "problem", "")), getattr(error, "problem_mark", None)
+    problem = f"{getattr(error, 'context', None) or ''} {getattr(error, 'problem', '')}".strip()
+    mark = getattr(error, "problem_mark", None)
     if re.search(_STARTED_EARLIER, problem):
         mark = getattr(error, "context_mark", None) or mark
     return refused(file, place(mark) if mark else Position(), f"not valid YAML: {_words(problem)}")

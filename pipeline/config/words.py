@@ -20,6 +20,9 @@ SECRET = re.compile(
 def nearest(word: str, known: Iterable[str]) -> str | None:
     """The known name that `word` was most likely meant to be, if any is near."""
     names = sorted(known)
+    begun = [name for name in names if len(word) > 2 and name.casefold().startswith(word.casefold())]
+    if len(begun) == 1:
+        return begun[0]
     match = difflib.get_close_matches(word.casefold(), sorted({name.casefold() for name in names}), n=1)
     same = [name for name in names if match and name.casefold() == match[0]]
     return max(same, key=lambda name: difflib.SequenceMatcher(None, word, name).ratio(), default=None)
