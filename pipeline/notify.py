@@ -5,11 +5,10 @@ Without NOTIFY_SOCKET (started by hand, or by something else than systemd) every
 
 from __future__ import annotations
 
-import asyncio
 import os
 import socket
 import time
-from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Mapping, MutableMapping
 
 import structlog
 
@@ -20,9 +19,6 @@ log = structlog.get_logger(__name__)
 # A datagram waits here only when systemd's queue is full. Longer would stall the event loop for a mere
 # status.
 SEND_S = 0.5
-
-# Pings per watchdog period: one may be lost or late and the next still comes in time.
-PINGS_PER_PERIOD = 3
 
 # systemd shows one line; it refuses a datagram of more than a few kilobytes.
 STATUS_CHARS = 500
@@ -66,26 +62,9 @@ class Notifier:
         """The drain has begun."""
         return self.send("STOPPING=1", status)
 
-    def ping(self) -> bool:
-        """Alive. See `watch`."""
+    def watchdog(self) -> bool:
+        """Alive. Only a loop that turns, with no stage stalled, may say so: an idle plant is healthy."""
         return self.send("WATCHDOG=1")
-
-    async def watch(self, stalled: Callable[[], Sequence[str]], tell: Callable[[bool], None]) -> None:
-        """Ping for as long as nothing is stalled, for ever; returns at once when systemd does not watch.
-
-        `stalled` names the stages that have work which they could do and do not: an idle plant is healthy.
-        While it names any, no ping goes out and systemd's own timer decides. `tell` hears whether each ping
-        went out, for the metrics.
-        """
-        if self.watchdog_s is None:
-            return
-        while True:
-            names = stalled()
-            if names:
-                log.error("watchdog.withheld", stalled=list(names))
-                self.status(f"stalled: {', '.join(names)}")
-            tell(not names and self.ping())
-            await asyncio.sleep(self.watchdog_s / PINGS_PER_PERIOD)
 
     def send(self, state: str = "", status: str = "") -> bool:
         """Send one datagram. True when it was handed to systemd, or when there is none to hand it to."""

@@ -15,22 +15,30 @@ from pipeline.model.options import ModelConfig
 from pipeline.notify import Notifier
 from pipeline.telemetry import configure_logging
 
+# Several pings per WatchdogSec of the test.
+PING_S = 0.5
+
 
 async def main(folder: Path) -> None:
     configure_logging()
     notifier = Notifier.from_environment()
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
-    watch = asyncio.create_task(
-        notifier.watch(lambda: ["deliver"] * (folder / "stalled").exists(), lambda sent: None)
-    )
+    beat = asyncio.create_task(heartbeat(notifier, folder / "stalled"))
     runtime = await asyncio.to_thread(LlamaRuntime.open, ModelConfig())
     (folder / "written").write_text(runtime.digest)
     notifier.ready(f"model {runtime.digest[:12]} is loaded")
     await stop.wait()
     notifier.stopping("draining")
-    watch.cancel()
+    beat.cancel()
     runtime.close()
+
+
+async def heartbeat(notifier: Notifier, stalled: Path) -> None:
+    while True:
+        if not await asyncio.to_thread(stalled.exists):
+            notifier.watchdog()
+        await asyncio.sleep(PING_S)
 
 
 asyncio.run(main(Path(sys.argv[1])))

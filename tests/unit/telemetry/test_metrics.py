@@ -55,7 +55,7 @@ def used() -> Metrics:
     metrics.receive_to_ack.observe(0.02)
     metrics.set_model_state("ready")
     metrics.set_outbox({"queued": 2, "sent": 40})
-    metrics.sink_attempts.labels("board", "created").inc()
+    metrics.sink_attempts.labels("board", "sent").inc()
     metrics.free_bytes.set(5e9)
     return metrics
 
