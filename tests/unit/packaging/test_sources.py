@@ -17,7 +17,7 @@ LINES_MAX = 400
 FOREIGN = {
     "a path of one machine": r"/(?:work/(?:main|shared)|root/|home/\w+/\w|opt/(?:pypi|wheels)|tmp/\w/)",
     "a registry's host": r"py" r"pi\.org|python" r"hosted|registry\." r"npmjs|deb\." r"debian\.org",
-    "an index for pip": r"--(?:extra-)?index" r"-url|--trusted" r"-host|--find-links /",
+    "an index for pip": r"--(?:extra-)?index" r"-url|--trusted" r"-host|--find" r"-links /",
 }
 UNFINISHED = r"\b(?:TO" r"DO|FIX" r"ME|X" r"XX|NotImplemented" r"Error)\b"
 
