@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pipeline.fields.definition import Profile
+from pipeline.stages.payload import clean
 from schemas.events import Event, LogLine
 from schemas.extraction import Extraction, FieldType, FieldValue
 
@@ -33,7 +34,7 @@ class Facts:
 
 def facts(event: Event, extraction: Extraction | None, profile: Profile, confidence_min: float) -> Facts:
     asset = event.asset
-    scope = asset or (f"{event.source}/{event.topic}" if event.topic else event.source)
+    scope = clean(asset or (f"{event.source}/{event.topic}" if event.topic else event.source))
     if extraction is None or not isinstance(event, LogLine):
         return Facts(scope, asset is not None)
     component = _first(event.text, extraction, profile, FieldType.ASSET, confidence_min)
