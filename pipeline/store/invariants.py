@@ -98,6 +98,10 @@ INVARIANTS = (
     ),
     Invariant("cursor is beyond the journal", f"SELECT {_CURSOR} > {_LAST}, {_CURSOR}"),
     Invariant(
+        "messages are unaccounted for",  # seqs are dense: as many were accepted as were numbered
+        f"SELECT abs({_LAST} - coalesce(sum(n), 0)), {_LAST} FROM counters WHERE outcome = 'message'",
+    ),
+    Invariant(
         "alarms are open more than once",
         "SELECT count(*), min(subject || '|' || cause) FROM (SELECT subject, cause FROM openings "
         "WHERE cleared_seq IS NULL GROUP BY subject, cause HAVING count(*) > 1)",

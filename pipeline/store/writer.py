@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, RootTransaction
 from sqlalchemy.exc import DBAPIError
 
 from pipeline.store import space
@@ -106,25 +106,29 @@ class Writer:
         self._require_sound()
         stage: Stage = "work"
         try:
-            with self._connection.begin() as transaction:
+            transaction = self._connection.begin()
+            try:
                 result = fn(self._connection)
-                # SQLite rolls back by itself on some errors; a function that swallowed one must not seem to
-                # succeed.
-                if not self._raw.in_transaction:
-                    raise StoreUnavailable(
-                        f"{self.path}: the transaction was rolled back by SQLite; nothing was stored"
-                    )
+                self._require_open_transaction()
                 stage = "commit"
                 transaction.commit()
+            except BaseException:
+                self._abandon(transaction)
+                raise
         except (DBAPIError, sqlite3.Error) as error:
-            self._abandon()
             raise self._failed(error, stage) or error from error
         self._checkpoint_if_due()
         return result
 
-    def _abandon(self) -> None:
-        """Leave no transaction open after a COMMIT that failed. SQLite has mostly rolled back by itself."""
-        with suppress(sqlite3.Error):  # the error that brought us here is the one to report
+    def _require_open_transaction(self) -> None:
+        """SQLite rolls back by itself on some errors; a function that swallowed one has not succeeded."""
+        if not self._raw.in_transaction:
+            raise StoreUnavailable(f"{self.path}: rolled back by SQLite; nothing of this was stored")
+
+    def _abandon(self, transaction: RootTransaction) -> None:
+        """Leave no transaction open, on SQLAlchemy's side or on SQLite's, also when COMMIT itself failed."""
+        with suppress(DBAPIError, sqlite3.Error):  # the error that brought us here is the one to report
+            transaction.close()
             self._raw.rollback()
 
     def _checkpoint_if_due(self) -> None:
@@ -149,7 +153,9 @@ class Writer:
 
     def _require_sound(self) -> None:
         if self.failure is not None:
-            raise StoreFailed(str(self.failure), committed=False) from self.failure
+            raise StoreFailed(
+                f"nothing is written after an I/O error. It was: {self.failure}"
+            ) from self.failure
 
     def _failed(self, error: BaseException, stage: Stage) -> StoreError | None:
         meaning = translate(error, self.path, stage)
