@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cache, lru_cache
+from functools import lru_cache
 
 from pipeline.fields import lexicon, number, units
 from pipeline.fields.definition import FieldConfig, Profile
@@ -23,27 +23,36 @@ SHARED = {
 }
 
 _TYPES = frozenset({FieldType.QUANTITY, FieldType.NUMBER})
-_NEXT = re.compile(r"[\"']?\s?")
+UNASKED = 0.15  # weight of a number whose words say it measures what no field of the profile does
+# Symbols that are also words or letters: behind a blank they are units only where nothing says otherwise.
+_DOUBTFUL = frozenset("in min m h s d g t l L G B N pc ft times events".split())
 
 
-@cache
-def _unit_pattern() -> re.Pattern[str]:
-    names = lexicon.alternatives(units.symbols())
+@lru_cache(maxsize=64)
+def _unit_pattern(own: frozenset[str] = frozenset()) -> re.Pattern[str]:
+    """Any unit of the table, or one of the profile's `own`, right behind a number."""
+    names = lexicon.alternatives([*units.symbols(), *own])
     return re.compile(rf"(?P<gap>\s{{0,2}})[\[(]?(?P<unit>{names})(?![A-Za-zÀ-ɏ0-9_²³/%°])")
 
 
 def recognise(line: Line, profile: Profile | None = None) -> Iterator[Candidate]:
     """Numbers with what is known of their unit, and the words that stand where a number should."""
-    wanted = dimensions(profile)
+    wanted, own = dimensions(profile), _own_units(profile)
     for match in number.FIND.finditer(line.text):
         if line.is_taken(*match.span()):
             continue
         whole = number.spans(line.text, match)
         for span in whole:
-            candidate = _candidate(line, span, wanted, part=span != whole[0])
+            candidate = _candidate(line, span, wanted, own, part=span != whole[0])
             if candidate is not None:
                 yield candidate
     yield from _sentinels(line, wanted)
+
+
+def _own_units(profile: Profile | None) -> frozenset[str]:
+    """Units of the profile that the table does not have."""
+    fields = profile.fields.values() if profile is not None else ()
+    return frozenset(config.unit for config in fields if config.unit and units.lookup(config.unit) is None)
 
 
 def dimension_of(config: FieldConfig, name: str = "") -> str | None:
@@ -82,38 +91,30 @@ def fits(candidate: Candidate, name: str, config: FieldConfig) -> bool:
     return wanted is None or candidate.dimension == wanted or candidate.dimension in SHARED.get(wanted, ())
 
 
-def _candidate(line: Line, span: Span, wanted: frozenset[str] | None, part: bool) -> Candidate | None:
-    unit = unit_beside(line, span)
-    if unit is None and _is_part_of_word(line, span):
-        return None
+def _candidate(
+    line: Line, span: Span, wanted: frozenset[str] | None, own: frozenset[str], part: bool
+) -> Candidate | None:
     label = line.label(span.start)
     named = lexicon.dimension(label)
+    unit = unit_beside(line, span, named, own)
+    if unit is None and _is_part_of_word(line, span):
+        return None
     dimension = _measured(unit, named)
-    if wanted is not None and not _is_wanted(dimension or named, wanted):
+    if dimension is not None and not _is_wanted(dimension, wanted):
         return None
     raw = span.of(line.text)
-    form = "raw_count" if _is_raw(label) and unit is None else "number"
     read = number.parse(raw).value
     sentinel = isinstance(read, float) and number.is_sentinel(read, dimension or named)
-    weight = _weight(unit, named, label, raw, line, span)
-    if part:
-        weight *= 0.8
-    return Candidate(
-        span,
-        _TYPES,
-        unit,
-        dimension,
-        sentinel or form == "raw_count",
-        weight,
-        "sentinel" if sentinel else form,
-        named,
-    )
+    raw_count = unit is None and _is_raw(label)
+    form = "sentinel" if sentinel else "raw_count" if raw_count else "number"
+    weight = _weight(unit, named, label, raw, line, span) * (0.8 if part else 1.0)
+    if unit is None and named is not None and not _is_wanted(named, wanted):
+        weight = UNASKED
+    return Candidate(span, _TYPES, unit, dimension, sentinel or raw_count, weight, form, named)
 
 
-def _is_wanted(dimension: str | None, wanted: frozenset[str]) -> bool:
-    return (
-        dimension is None or dimension in wanted or any(dimension in SHARED.get(name, ()) for name in wanted)
-    )
+def _is_wanted(dimension: str, wanted: frozenset[str] | None) -> bool:
+    return wanted is None or dimension in wanted or any(dimension in SHARED.get(name, ()) for name in wanted)
 
 
 def _measured(unit: str | None, named: str | None) -> str | None:
@@ -123,24 +124,34 @@ def _measured(unit: str | None, named: str | None) -> str | None:
     return named if named is not None and known.dimension in SHARED.get(named, ()) else known.dimension
 
 
-def unit_beside(line: Line, span: Span) -> str | None:
-    """The unit after the number, in a neighbouring key ("unit": "V"), or at the end of its own key (temp_c)."""
-    match = _unit_pattern().match(line.text, span.end)
+def unit_beside(
+    line: Line, span: Span, named: str | None = None, own: frozenset[str] = frozenset()
+) -> str | None:
+    """The unit after the number, in a neighbouring key ("unit": "V"), or at the end of its own key (temp_c).
+
+    `named` is what the words before the number say it measures: it settles "Temperature 58 min 20" and to which of
+    two values in one object a unit belongs.
+    """
+    match = _unit_pattern(own).match(line.text, span.end)
     if match is not None:
-        return match.group("unit")
+        unit = match.group("unit")
+        if not (match.group("gap") and unit in _DOUBTFUL and not _agrees(unit, named)):
+            return unit
     pair = line.pair_at.get(span.start)
     if pair is None:
         return None
     sibling = line.sibling(pair, "unit_keys")
-    known = units.lookup(sibling) if sibling is not None else None
-    if known is not None and _agrees(known.dimension, lexicon.dimension(line.label(span.start))):
+    if sibling is not None and (units.lookup(sibling) or sibling in own) and _agrees(sibling, named):
         return sibling
     return units.of_key(pair.key)
 
 
-def _agrees(dimension: str, named: str | None) -> bool:
-    """Whether a neighbouring unit can be meant for a value named so: of two values in one object it may belong to the other."""
-    return named is None or dimension == named or dimension in SHARED.get(named, ())
+def _agrees(unit: str, named: str | None) -> bool:
+    """Whether a unit can be meant for a value named so; "in" is English before it is an inch."""
+    known = units.lookup(unit)
+    if named is None or known is None:
+        return unit != "in"
+    return known.dimension == named or known.dimension in SHARED.get(named, ())
 
 
 def _is_part_of_word(line: Line, span: Span) -> bool:
@@ -183,7 +194,7 @@ def _sentinels(line: Line, wanted: frozenset[str] | None) -> Iterator[Candidate]
         ):
             continue
         named = lexicon.dimension(line.label(pair.value.start))
-        if named is not None and (wanted is None or _is_wanted(named, wanted)):
+        if named is not None and _is_wanted(named, wanted):
             yield Candidate(
                 pair.value, _TYPES, units.of_key(pair.key), None, True, 0.45, "sentinel_word", named
             )

@@ -13,13 +13,17 @@ from functools import cache
 
 from pipeline.fields import lexicon
 
-# Plausible epochs: from 2001-09-09 (ten digits begin) to 2033-05-18 (1.99e9). Keys that say "time" widen this.
-_EPOCH_UNITS = {10: ("epoch_s", 1), 13: ("epoch_ms", 10**3), 16: ("epoch_us", 10**6), 19: ("epoch_ns", 10**9)}
+# Numbers that may be seconds, milli-, micro- or nanoseconds since 1970, by their digits; ten begin in 2001.
+_EPOCH_DIGITS = {9: "epoch_s", 10: "epoch_s", 12: "epoch_ms", 13: "epoch_ms", 16: "epoch_us", 19: "epoch_ns"}
+_EPOCH_SCALE = {"epoch_s": 1, "epoch_ms": 10**3, "epoch_us": 10**6, "epoch_ns": 10**9}
+EXACT_DIGITS = (10, 13, 16, 19)  # the lengths an epoch of 2001 to 2286 has
+EPOCH_RANK = 2  # readable beats epoch (T1)
+_FROM, _TO = 946_684_800, 2_000_000_000  # 2000-01-01 to 2033-05-18
 
 
 @dataclass(frozen=True, slots=True)
 class TimeForm:
-    """`kind` says what is written: datetime (date and time), date, time, or epoch. `rank` orders T1: complete first."""
+    """`kind` says what is written: datetime (date and time), date or time. `rank` orders T1: complete first."""
 
     name: str
     kind: str
@@ -27,7 +31,7 @@ class TimeForm:
 
     @property
     def rank(self) -> int:
-        return {"datetime": 0, "time": 1, "date": 1, "epoch": 2}[self.kind]
+        return 0 if self.kind == "datetime" else 1
 
 
 def _months() -> str:
@@ -68,7 +72,7 @@ def _time_layouts() -> dict[str, str]:
         "hm": r"(?P<H>\d{1,2}):(?P<M>\d{2})(?!\d|:\d)" + _AMPM + _zone(),
         "dots": r"(?P<H>\d{1,2})\.(?P<M>\d{2})\.(?P<S>\d{2})(?!\d)(?:[.,](?P<f>\d{1,9}))?" + _AMPM + _zone(),
         "dashes": r"(?P<H>\d{2})-(?P<M>\d{2})-(?P<S>\d{2})(?!\d)(?:[.,](?P<f>\d{1,9}))?" + _zone(),
-        "zh": r"(?P<zap>上午|下午|凌晨|晚上|中午)?\s?(?P<H>\d{1,2})\s?[时点:：]\s?(?P<M>\d{1,2})(?:\s?[分:：]\s?(?:(?P<S>\d{1,2})(?:[.,](?P<f>\d{1,9}))?\s?秒?)?)?(?!\d)",
+        "zh": r"(?P<zap>上午|下午|凌晨|晚上|中午)?\s?(?P<H>\d{1,2})\s?[时時点:：]\s?(?P<M>\d{1,2})(?:\s?[分:：]\s?(?:(?P<S>\d{1,2})(?:[.,](?P<f>\d{1,9}))?\s?秒?)?)?(?!\d)",
         "packed": r"(?P<H>[01]\d|2[0-3])(?P<M>[0-5]\d)(?P<S>[0-5]\d)(?:[.,](?P<f>\d{1,9}))?" + _zone(),
     }
 
@@ -111,7 +115,7 @@ def forms() -> Mapping[str, TimeForm]:
         found.append(_form(f"{time}_{date}", "datetime", times[time] + sep + dates[date]))
     found += [
         _form("hms", "time", times["hms"]),
-        _form("zh_time", "time", times["zh"].replace("[时点:：]", "[时点]")),
+        _form("zh_time", "time", times["zh"].replace("[时時点:：]", "[时時点]")),
     ]
     found.append(_form("hm", "time", times["hm"]))
     found += [_form(name, "date", dates[name]) for name in ("ymd", "num", "dMy", "Mdy", "zh")]
@@ -123,20 +127,22 @@ def _form(name: str, kind: str, body: str) -> TimeForm:
     return TimeForm(name, kind, re.compile(before + body + _AFTER, re.IGNORECASE))
 
 
-EPOCH = re.compile(
-    r"(?<![\w.,\-#])(?P<epoch>1\d{9}(?:\d{9}|\d{6}|\d{3})?)(?P<f>\.\d{1,9})?(?![\w]|[.,]\d|-\d)"
-)
+NUMBER = re.compile(r"(?<![\w.,\-#])(?P<digits>\d{9,19})(?:\.\d{1,9})?(?![\w]|[.,]\d|-\d)")
 
 
 def epoch_form(digits: str) -> str | None:
     """epoch_s, epoch_ms, epoch_us or epoch_ns by the number of digits; None for other lengths."""
-    unit = _EPOCH_UNITS.get(len(digits))
-    return unit[0] if unit else None
+    return _EPOCH_DIGITS.get(len(digits))
 
 
 def epoch_seconds(raw: str, form: str) -> float:
     """Seconds since 1970 of a number written in `form`. Raises ValueError when it is none."""
-    return float(raw) / {"epoch_s": 1, "epoch_ms": 1e3, "epoch_us": 1e6, "epoch_ns": 1e9}[form]
+    return float(raw) / _EPOCH_SCALE[form]
+
+
+def is_plausible(digits: str, form: str) -> bool:
+    """Whether a machine of today could mean it."""
+    return _FROM <= int(digits) // _EPOCH_SCALE[form] < _TO
 
 
 def search(text: str) -> Iterator[tuple[TimeForm, re.Match[str]]]:
