@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Row, literal_column, select
+from sqlalchemy import Connection, select
 from sqlalchemy.dialects.sqlite import insert
 
 from connectors.base import Delivery
 from pipeline.store import meta, space, totals
 from pipeline.store.codec import from_us
-from pipeline.store.tables import bind_text, journal, sources
+from pipeline.store.tables import bind_text, read_text, sources
 from schemas.events import Message
 
 RETAIN, DUPLICATE = 1, 2  # bits of journal.flags
 
 _CURSOR = "cursor"
 
-# Bound by hand: this runs for every message, and Core's executemany costs 4 µs more a row.
-_INSERT = (
-    "INSERT INTO journal (seq, source, topic, payload, received_at_us, qos, flags, mid, connection) "
-    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+# Bound by hand: these run for every message, and Core's executemany costs 4 µs more a row.
+_COLUMNS = "seq, source, topic, payload, received_at_us, qos, flags, mid, connection"
+_INSERT = f"INSERT INTO journal ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_AFTER = f"SELECT {_COLUMNS} FROM journal WHERE seq > ? ORDER BY seq LIMIT ?"
+# `qos > 0` written out is what lets SQLite use the partial index.
+_TAIL = (
+    f"SELECT {_COLUMNS} FROM journal WHERE qos > 0 AND source = ? AND connection = ? "
+    "ORDER BY seq DESC LIMIT ?"
 )
 _LAST = "SELECT seq FROM sqlite_sequence WHERE name = 'journal'"
 _NOTE_CONNECTION = (
@@ -78,27 +82,19 @@ def last_seq(connection: Connection) -> int:
 
 
 def after(connection: Connection, seq: int, limit: int) -> list[Message]:
-    """At most `limit` messages that follow `seq`, in order."""
-    query = select(journal).where(journal.c.seq > seq).order_by(journal.c.seq).limit(limit)
-    return [_message(row) for row in connection.execute(query)]
+    """At most `limit` messages that follow `seq`, in order: a range of the primary key."""
+    return _messages(connection.exec_driver_sql(_AFTER, (seq, limit)))
 
 
 def get(connection: Connection, seq: int) -> Message | None:
     """One message; None when retention has removed it."""
-    row = connection.execute(select(journal).where(journal.c.seq == seq)).one_or_none()
-    return None if row is None else _message(row)
+    found = after(connection, seq - 1, 1)
+    return found[0] if found and found[0].seq == seq else None
 
 
 def tail(connection: Connection, source: str, over: str, limit: int) -> list[Message]:
     """The last `limit` QoS 1 messages of the connection `over`, in order: it may not have confirmed them."""
-    query = (
-        select(journal)
-        # Written out, not bound: only then may SQLite use the partial index.
-        .where(literal_column("qos > 0"), journal.c.source == source, journal.c.connection == over)
-        .order_by(journal.c.seq.desc())
-        .limit(limit)
-    )
-    return [_message(row) for row in reversed(connection.execute(query).all())]
+    return _messages(connection.exec_driver_sql(_TAIL, (source, over, limit)))[::-1]
 
 
 def cursor(connection: Connection) -> int:
@@ -141,16 +137,19 @@ def _set(connection: Connection, source: str, **values: Any) -> None:
     connection.execute(statement.on_conflict_do_update(index_elements=["source"], set_=values))
 
 
-def _message(row: Row[Any]) -> Message:
-    return Message(
-        seq=row.seq,
-        source=row.source,
-        topic=row.topic,
-        payload=row.payload,
-        received_at=from_us(row.received_at_us),
-        qos=row.qos,
-        retain=bool(row.flags & RETAIN),
-        duplicate=bool(row.flags & DUPLICATE),
-        mid=row.mid,
-        connection=row.connection,
-    )
+def _messages(rows: Iterable[Sequence[Any]]) -> list[Message]:
+    return [
+        Message(
+            seq,
+            source,
+            read_text(topic),
+            payload,
+            from_us(received_at_us),
+            qos,
+            bool(flags & RETAIN),
+            bool(flags & DUPLICATE),
+            mid,
+            over,
+        )
+        for seq, source, topic, payload, received_at_us, qos, flags, mid, over in rows
+    ]

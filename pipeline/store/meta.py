@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, select
-from sqlalchemy.dialects.sqlite import insert
+from sqlalchemy import Connection
 
-from pipeline.store.tables import meta
+_GET = "SELECT value FROM meta WHERE key = ?"
+_PUT = "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
 
 
 def get(connection: Connection, key: str) -> str | None:
-    return connection.execute(select(meta.c.value).where(meta.c.key == key)).scalar_one_or_none()
+    found = connection.exec_driver_sql(_GET, (key,)).scalar_one_or_none()
+    return None if found is None else str(found)
 
 
 def put(connection: Connection, key: str, value: str) -> None:
-    statement = insert(meta).values(key=key, value=value)
-    connection.execute(
-        statement.on_conflict_do_update(index_elements=["key"], set_={"value": statement.excluded.value})
-    )
+    connection.exec_driver_sql(_PUT, (key, value))

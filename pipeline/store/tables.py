@@ -44,6 +44,11 @@ def bind_text(value: str) -> str | bytes:
     return value
 
 
+def read_text(value: str | bytes) -> str:
+    """The text that `bind_text` gave to SQLite."""
+    return value.decode("utf-8", "surrogatepass") if isinstance(value, bytes) else value
+
+
 class AnyText(TypeDecorator[str]):
     """Text from outside, any sequence of code points, stored without loss. For SQLite."""
 
@@ -54,7 +59,7 @@ class AnyText(TypeDecorator[str]):
         return None if value is None else bind_text(value)
 
     def process_result_value(self, value: str | bytes | None, dialect: Dialect) -> str | None:
-        return value.decode("utf-8", "surrogatepass") if isinstance(value, bytes) else value
+        return None if value is None else read_text(value)
 
 
 # SQLite only gives a rowid alias to INTEGER, PostgreSQL needs 64 bits.
@@ -358,6 +363,7 @@ __all__ = [
     "patterns",
     "plan_history",
     "plans",
+    "read_text",
     "reviews",
     "seen",
     "site_spans",
