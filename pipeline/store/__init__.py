@@ -1,1 +1,1 @@
-"""What andon remembers: one SQLite file, written by one thread, through plain functions over SQLAlchemy Core."""
+"""What andon remembers: one SQLite file, one thread that writes it, plain functions over SQLAlchemy Core."""

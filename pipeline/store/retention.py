@@ -52,12 +52,15 @@ _REVIEWS = (
     "DELETE FROM reviews WHERE id IN (SELECT id FROM reviews "
     "WHERE state IN ('approved', 'corrected', 'rejected') AND resolved_at_us < ? LIMIT ?)"
 )
-# The latest opening of a key stays for ever: its number makes the next idempotency key, which must be new.
+# Of each key the opening with the highest number stays for ever (it makes the next idempotency key, which must
+# be new), and so does the last by position (a fault read late is placed before or behind it).
 _OPENINGS = """
 SELECT o.id FROM openings AS o
 WHERE o.cleared_seq IS NOT NULL AND max(o.last_seen_us, coalesce(o.cleared_at_us, 0)) < ?
     AND EXISTS (SELECT 1 FROM openings AS later
         WHERE later.subject = o.subject AND later.cause = o.cause AND later.number > o.number)
+    AND EXISTS (SELECT 1 FROM openings AS later WHERE later.subject = o.subject AND later.cause = o.cause
+        AND (later.opened_seq, later.opened_idx) > (o.opened_seq, o.opened_idx))
     AND NOT EXISTS (SELECT 1 FROM outbox AS x
         WHERE x.opening_id = o.id AND x.state NOT IN ('sent', 'cancelled'))
     AND NOT EXISTS (SELECT 1 FROM events AS e WHERE e.opening_id = o.id)

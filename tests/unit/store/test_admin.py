@@ -6,18 +6,20 @@ import re
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import Connection, create_engine
 
-from pipeline.store import admin, events, journal, meta, schema
+from pipeline.store import admin, alarms, events, journal, meta, schema
 from pipeline.store.engine import Store
 from pipeline.store.events import EventRow, Kind
 from pipeline.store.tables import metadata
 from schemas.errors import StoreCorrupt, StoreError, StoreLocked
 from schemas.events import EventId
+from schemas.extraction import Severity
 from schemas.ticket import Outcome
 
 
@@ -163,6 +165,22 @@ def test_a_broken_promise_is_found(store: Store, accept: Callable[..., range], s
     assert admin.check(store.path) == []
     store.write_sync(lambda c: c.exec_driver_sql(BREAKS[says]))
     assert [problem for problem in admin.check(store.path) if says in problem]
+
+
+def opening(number: int, **given: Any) -> alarms.Opening:
+    at = EventId(number, 0)
+    values = {"cleared": None, "ticket_key": None} | given
+    return alarms.Opening(
+        "p7", "E7", "p7", number, Severity.ERROR, None, None, "line7", "t", "x", at, at, 1, 1, 1, **values
+    )
+
+
+def test_alarms_that_are_open_twice_or_without_their_ticket_are_found(store: Store) -> None:
+    store.write_sync(lambda c: alarms.insert(c, [opening(1), opening(2)]))
+    assert admin.check(store.path) == ["1 alarms are open more than once, for example p7|E7"]
+    store.write_sync(lambda c: c.exec_driver_sql("UPDATE openings SET cleared_seq = 3"))
+    store.write_sync(lambda c: alarms.insert(c, [opening(3, ticket_key="k3")]))
+    assert admin.check(store.path) == ["1 tickets are in no outbox, for example k3"]
 
 
 def test_a_check_does_not_need_the_lock_and_changes_nothing(store: Store) -> None:

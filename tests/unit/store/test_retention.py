@@ -138,7 +138,7 @@ def opening(number: int, cause: str = "E7", **given: object) -> dict[str, object
         "topic": "t",
         "scope": "p7",
         "line": "x",
-        "opened_seq": 1,
+        "opened_seq": number,
         "opened_idx": 0,
         "last_seq": 1,
         "last_idx": 0,
@@ -162,10 +162,12 @@ def test_openings_go_when_all_is_done_but_never_the_last_of_a_key(
         opening(3),  # its ticket waits in the outbox
         opening(4),  # goes
         opening(5),  # an event that is kept belongs to it
-        opening(6),  # the last of its key
-        opening(1, "E8", cleared_seq=None, cleared_at_us=None),  # open
+        opening(6),  # the highest number of its key
+        opening(1, "E8", opened_seq=9),  # the last of its key by position, though found first
+        opening(2, "E8"),  # the highest number
+        opening(1, "E9", cleared_seq=None, cleared_at_us=None),  # open
     ]
-    states = ["sent", "sent", "unknown", "cancelled", "sent", "sent", "sent"]
+    states = ["sent", "sent", "unknown", "cancelled", *["sent"] * 5]
     accept(1, received_at_us=NOW)
 
     def work(connection: Connection) -> None:
@@ -181,7 +183,7 @@ def test_openings_go_when_all_is_done_but_never_the_last_of_a_key(
     assert forget(store).openings == 2
     with store.read() as connection:
         left = "SELECT o.id FROM openings AS o JOIN outbox AS x ON x.opening_id = o.id ORDER BY 1"
-        assert connection.exec_driver_sql(left).scalars().all() == [2, 3, 5, 6, 7]
+        assert connection.exec_driver_sql(left).scalars().all() == [2, 3, 5, 6, 7, 8, 9]
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
