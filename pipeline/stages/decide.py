@@ -14,11 +14,14 @@ from pipeline.stages.rules import Rule, RuleConfig, When
 from schemas.events import Event, Reading
 from schemas.extraction import Choice, Decision, Extraction, Null, Severity, Tier, Transition, Verdict
 
-__all__ = ["ROUTINE", "SENSOR_FAULT", "Decider", "RuleConfig", "When", "is_actionable"]
+__all__ = ["ROUTINE", "SENSOR_FAULT", "UNNAMED", "Decider", "RuleConfig", "When", "is_actionable"]
 
 ROUTINE = "routine"
 # Raised by a bad reading (NaN, ---, a sentinel, a bad quality code), cleared by the metric's next good one.
 SENSOR_FAULT = "sensor_fault"
+
+# Cause of an alarm that nothing names: a line outside of every pattern.
+UNNAMED = "unnamed"
 
 _INFO = Choice(Severity.INFO, 1.0, Tier.RULE)
 _UNSURE = "unsure_severity"
@@ -78,7 +81,7 @@ class Decider:
         return behind
 
     def cause(self, decision: Decision, facts: Facts, pattern_id: int | None) -> str | None:
-        """Why: the code, else the rule's id, else the pattern; None when nothing names it.
+        """Why: the code, else the rule's id, else the pattern. None: a return to normal of nothing known.
 
         A rule that a setpoint or another rule's `clears` returns to normal names its alarm itself: otherwise
         the return, which carries no code, would not find it. A return to normal never names a pattern.
@@ -91,7 +94,7 @@ class Decider:
             return facts.code
         if decision.rule is not None:
             return decision.rule
-        return None if pattern_id is None else f"pattern:{pattern_id}"
+        return UNNAMED if pattern_id is None else f"pattern:{pattern_id}"
 
     def _reading(self, event: Reading, matching: Sequence[RuleConfig]) -> Decision:
         if event.value is None:

@@ -1,0 +1,84 @@
+"""decide and validate in one step, for whoever has an event in hand: the lanes, and `andon try`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pipeline.fields.definition import Profile
+from pipeline.stages.change import Change
+from pipeline.stages.decide import ROUTINE, Decider
+from pipeline.stages.facts import facts
+from pipeline.stages.validate import Checked, Validator
+from schemas.events import Event, EventId
+from schemas.extraction import Extraction, Verdict
+from schemas.ticket import Outcome, Settlement
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """An event with its decision. Next is one of three: review, a settlement, or the alarm stage."""
+
+    change: Change
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why a person has to look; empty: nobody has to."""
+        return tuple(self.change.checked.reasons)
+
+    @property
+    def settlement(self) -> Settlement | None:
+        """How the event ends here; None when the alarm stage or a person ends it."""
+        change, decision = self.change, self.change.decision
+        if decision.discard:
+            return Settlement(change.id, Outcome.DISCARD, decision.rule or ROUTINE)
+        if self.reasons or change.raises or change.clears or change.returns:
+            return None
+        return Settlement(change.id, Outcome.DISCARD, ROUTINE)
+
+
+class Judge:
+    """Decides and validates the events of one source. Pure."""
+
+    def __init__(
+        self, decider: Decider, validator: Validator, profile: Profile, confidence_min: float, live: bool
+    ) -> None:
+        self._decider = decider
+        self._validator = validator
+        self._profile = profile
+        self._min = confidence_min
+        self._live = live
+
+    def early(self, event: Event) -> Judged | None:
+        """The judgement of a line that a discard rule ends unread, else None."""
+        about = facts(event, None, self._profile, self._min)
+        decision = self._decider.early(event, about)
+        if decision is None:
+            return None
+        return Judged(Change(event, about, decision, None, event.id, live=self._live))
+
+    def judge(
+        self,
+        event: Event,
+        extraction: Extraction | None = None,
+        verdict: Verdict | None = None,
+        pattern_id: int | None = None,
+        document: EventId | None = None,
+    ) -> Judged:
+        """A Reading, or a line with what was read from it. `document` as from decode.documents."""
+        about = facts(event, extraction, self._profile, self._min)
+        decision = self._decider.decide(event, about, extraction, verdict)
+        checked = Checked() if decision.discard else self._validator.check(event, extraction, decision)
+        return Judged(
+            Change(
+                event=event,
+                facts=about,
+                decision=decision,
+                cause=self._decider.cause(decision, about, pattern_id),
+                document=document or event.id,
+                returns=() if decision.discard else self._decider.returns(event, about, extraction),
+                live=self._live,
+                extraction=extraction,
+                checked=checked,
+                pattern_id=pattern_id,
+            )
+        )
