@@ -75,10 +75,9 @@ class Batch:
             row = occurrence.row._replace(opening_id=opening.id, reason=reason)
             events.move_all(self._connection, row.state, [row])
         intents = [
-            outbox.Intent(self._ticket(wanted), wanted.sink, wanted.opening.id, self._now_us)
-            for wanted in self._wanted
+            outbox.Intent(wanted.sink, self._ticket(wanted), wanted.opening.id) for wanted in self._wanted
         ]
-        outbox.put(self._connection, intents)
+        outbox.put(self._connection, intents, self._now_us)
 
     # --- raise ------------------------------------------------------------------------------------
 
@@ -277,7 +276,7 @@ class Batch:
             return wanted.sink
         entries = outbox.of_opening(self._connection, opening.id) if opening.id is not None else []
         if entries:
-            return entries[0].sink
+            return entries[0].intent.sink
         route = self._route(opening, opening.source)
         return route.config.sink if route is not None else ""
 
@@ -292,7 +291,7 @@ class Batch:
         if own is not None and own.change is not None:
             base = tickets.build(own.opening, own.change)
         else:
-            base = entries[0].ticket if entries else tickets.bare(wanted.opening)
+            base = entries[0].intent.ticket if entries else tickets.bare(wanted.opening)
         return tickets.split_off(base, wanted.opening, wanted.opening.opened)
 
 

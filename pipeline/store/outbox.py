@@ -1,51 +1,56 @@
-"""The outbox: tickets to be created, written in the transaction that settles their events.
+"""Tickets on their way: the intent is written with the events it settles, each attempt before it is made.
 
-A row is queued, then sending (marked before the call goes out), then sent, dead or unknown. One row a key and
-sink: a ticket's intent is written once.
+States: `queued` (to be sent at next_try_at), `sending` (an attempt is under way, or the process died in it),
+`lost` (an answer was lost: to be looked up at the sink before it is sent again), `sent`, `dead` (refused
+for good, a person was asked), `unknown` (an answer was lost and the sink cannot be asked: a person has to
+look), `cancelled`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import Connection, Row, func, select, update
+from sqlalchemy import Connection, Row, bindparam, func, or_, select, update
 from sqlalchemy.dialects.sqlite import insert
 
 from pipeline.store.tables import outbox
 from schemas.extraction import Severity
 from schemas.ticket import Ticket
 
-QUEUED, SENDING, SENT, DEAD, UNKNOWN, CANCELLED = (
-    "queued",
-    "sending",
-    "sent",
-    "dead",
-    "unknown",
-    "cancelled",
-)
+# The longest wait between two tries. A row that claims to wait longer has seen the clock go back: it is due.
+RETRY_MAX_S = 600.0
+
+
+class OutboxState(StrEnum):
+    QUEUED = "queued"
+    SENDING = "sending"
+    LOST = "lost"
+    SENT = "sent"
+    DEAD = "dead"
+    UNKNOWN = "unknown"
+    CANCELLED = "cancelled"
 
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """A ticket to be created at a sink, not yet stored."""
+    """A ticket to be created at a sink, under `ticket.key`."""
 
-    ticket: Ticket
     sink: str
-    opening_id: int | None
-    created_at_us: int
+    ticket: Ticket
+    opening_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """A ticket in the outbox."""
+class OutboxRow:
+    """An intent as stored."""
 
     id: int
-    ticket: Ticket
-    sink: str
-    opening_id: int | None
-    state: str
+    intent: Intent
+    state: OutboxState
     attempts: int
     next_try_at_us: int
     created_at_us: int
@@ -54,20 +59,20 @@ class Entry:
     error: str | None = None
 
 
-def to_json(ticket: Ticket) -> dict[str, Any]:
-    """A ticket as JSON; `from_json` gives the equal ticket back."""
-    return {**asdict(ticket), "severity": str(ticket.severity)}
+def dump_ticket(ticket: Ticket) -> dict[str, Any]:
+    """JSON-ready."""
+    return dataclasses.asdict(ticket)
 
 
-def from_json(row: Mapping[str, Any]) -> Ticket:
-    """The ticket that `to_json` wrote. Unknown keys are left out: an older andon reads a newer store."""
-    known = {item.name for item in fields(Ticket)}
+def load_ticket(row: dict[str, Any]) -> Ticket:
+    """The ticket `dump_ticket` wrote; keys of another version are left out."""
+    known = {field.name for field in dataclasses.fields(Ticket)}
     values = {name: value for name, value in row.items() if name in known}
     return Ticket(**{**values, "severity": Severity(values["severity"])})
 
 
-def put(connection: Connection, intents: Sequence[Intent]) -> None:
-    """Queue tickets, due at once. A key that a sink has already stays as it is."""
+def put(connection: Connection, intents: Sequence[Intent], now_us: int) -> None:
+    """Write intents. One that is there already (same key and sink) stays as it is."""
     if not intents:
         return
     statement = insert(outbox).on_conflict_do_nothing(index_elements=["key", "sink"])
@@ -78,105 +83,137 @@ def put(connection: Connection, intents: Sequence[Intent]) -> None:
                 "key": intent.ticket.key,
                 "sink": intent.sink,
                 "opening_id": intent.opening_id,
-                "ticket": to_json(intent.ticket),
-                "state": QUEUED,
+                "ticket": dump_ticket(intent.ticket),
+                "state": OutboxState.QUEUED,
                 "attempts": 0,
-                "next_try_at_us": intent.created_at_us,
-                "created_at_us": intent.created_at_us,
+                "next_try_at_us": now_us,
+                "created_at_us": now_us,
             }
             for intent in intents
         ],
     )
 
 
-def due(connection: Connection, now_us: int, limit: int, without: Collection[str] = ()) -> list[Entry]:
-    """Queued tickets whose time has come, the oldest time first; none of the sinks in `without`."""
+def due(connection: Connection, sink: str, now_us: int, limit: int) -> list[OutboxRow]:
+    """At most `limit` rows to work on now, oldest first."""
     query = (
         select(outbox)
         .where(
-            outbox.c.state == QUEUED, outbox.c.next_try_at_us <= now_us, outbox.c.sink.not_in(list(without))
+            outbox.c.sink == sink,
+            outbox.c.state.in_((OutboxState.QUEUED, OutboxState.LOST)),
+            or_(
+                outbox.c.next_try_at_us <= now_us,
+                outbox.c.next_try_at_us > now_us + int(RETRY_MAX_S * 1e6),
+            ),
         )
-        .order_by(outbox.c.next_try_at_us, outbox.c.id)
+        .order_by(outbox.c.id)
         .limit(limit)
     )
-    return [_entry(row) for row in connection.execute(query)]
+    return [_row(row) for row in connection.execute(query)]
 
 
-def next_due_us(connection: Connection) -> int | None:
-    """When the next queued ticket is due; None when nothing is queued."""
-    query = select(func.min(outbox.c.next_try_at_us)).where(outbox.c.state == QUEUED)
-    due_us: int | None = connection.execute(query).scalar_one()
-    return due_us
+def begin(connection: Connection, ids: Sequence[int]) -> None:
+    """Mark queued rows as being sent, before the request goes out: after a crash their answers count as
+    lost."""
+    connection.execute(
+        update(outbox)
+        .where(outbox.c.id == bindparam("row"), outbox.c.state == OutboxState.QUEUED)
+        .values(state=OutboxState.SENDING, attempts=outbox.c.attempts + 1),
+        [{"row": row_id} for row_id in ids],
+    )
 
 
-def start(connection: Connection, entry: Entry, ticket: Ticket) -> bool:
-    """Mark a queued entry as sending, with the ticket as it goes out; False when it is queued no more."""
+def finish(
+    connection: Connection,
+    row_id: int,
+    state: OutboxState,
+    *,
+    at_us: int,
+    reference: str | None = None,
+    error: str | None = None,
+) -> None:
+    """Record what became of an attempt. `at_us` is the next try for queued and lost rows, else the time it
+    ended."""
+    waiting = state in (OutboxState.QUEUED, OutboxState.LOST)
+    values: dict[str, Any] = {"state": state, "error": error}
+    if waiting:
+        values["next_try_at_us"] = at_us
+    if state is OutboxState.SENT:
+        values |= {"sent_at_us": at_us, "reference": reference}
+    connection.execute(update(outbox).where(outbox.c.id == row_id).values(**values))
+
+
+def rewrite(connection: Connection, tickets: Sequence[tuple[int, Ticket]]) -> None:
+    """Replace the tickets of rows that no attempt was made for yet. What went out once never changes: the
+    other side may hold the key to the first request's content."""
+    if not tickets:
+        return
+    connection.execute(
+        update(outbox)
+        .where(outbox.c.id == bindparam("row"), outbox.c.attempts == 0)
+        .values(ticket=bindparam("new", type_=outbox.c.ticket.type)),
+        [{"row": row_id, "new": dump_ticket(ticket)} for row_id, ticket in tickets],
+    )
+
+
+def of_opening(connection: Connection, opening_id: int) -> list[OutboxRow]:
+    """The tickets of one alarm opening."""
+    query = select(outbox).where(outbox.c.opening_id == opening_id).order_by(outbox.c.id)
+    return [_row(row) for row in connection.execute(query)]
+
+
+def interrupted(connection: Connection, sink: str) -> list[OutboxRow]:
+    """Rows whose attempt was under way when the process ended."""
+    query = select(outbox).where(outbox.c.sink == sink, outbox.c.state == OutboxState.SENDING)
+    return [_row(row) for row in connection.execute(query.order_by(outbox.c.id))]
+
+
+def cancel(connection: Connection, key: str) -> bool:
+    """Take an unsent intent back; False when it is (or may be) sent already."""
     done = connection.execute(
         update(outbox)
-        .where(outbox.c.id == entry.id, outbox.c.state == QUEUED)
-        .values(state=SENDING, attempts=outbox.c.attempts + 1, ticket=to_json(ticket))
+        .where(outbox.c.key == key, outbox.c.state == OutboxState.QUEUED)
+        .values(state=OutboxState.CANCELLED)
     )
-    return done.rowcount == 1
+    return bool(done.rowcount)
 
 
-def sent(connection: Connection, entry_id: int, reference: str, at_us: int) -> None:
-    _finish(connection, entry_id, state=SENT, reference=reference, sent_at_us=at_us, error=None)
-
-
-def retry(connection: Connection, entry_id: int, at_us: int, error: str) -> None:
-    """Back into the queue, due at `at_us`."""
-    _finish(connection, entry_id, state=QUEUED, next_try_at_us=at_us, error=error)
-
-
-def give_up(connection: Connection, entry_id: int, state: str, error: str) -> None:
-    """`dead` (refused for good) or `unknown` (may exist; needs a look)."""
-    _finish(connection, entry_id, state=state, error=error)
-
-
-def cancel(connection: Connection, key: str) -> int:
-    """Cancel what is not on its way yet; how many rows."""
-    statement = update(outbox).where(outbox.c.key == key, outbox.c.state == QUEUED).values(state=CANCELLED)
-    return connection.execute(statement).rowcount
-
-
-def in_state(connection: Connection, state: str, limit: int) -> list[Entry]:
-    query = select(outbox).where(outbox.c.state == state).order_by(outbox.c.id).limit(limit)
-    return [_entry(row) for row in connection.execute(query)]
-
-
-def of_opening(connection: Connection, opening_id: int) -> list[Entry]:
-    query = select(outbox).where(outbox.c.opening_id == opening_id).order_by(outbox.c.id)
-    return [_entry(row) for row in connection.execute(query)]
-
-
-def get(connection: Connection, entry_id: int) -> Entry | None:
-    row = connection.execute(select(outbox).where(outbox.c.id == entry_id)).one_or_none()
-    return None if row is None else _entry(row)
-
-
-def depth(connection: Connection) -> dict[str, int]:
-    """How many entries are in each state."""
+def counts(connection: Connection) -> dict[str, int]:
+    """Rows by state."""
     query = select(outbox.c.state, func.count()).group_by(outbox.c.state)
     return {state: n for state, n in connection.execute(query)}
 
 
-def _finish(connection: Connection, entry_id: int, **values: Any) -> None:
-    connection.execute(
-        update(outbox).where(outbox.c.id == entry_id, outbox.c.state == SENDING).values(**values)
+def waiting(connection: Connection, now_us: int) -> int:
+    """Rows that could be worked on now."""
+    query = (
+        select(func.count())
+        .select_from(outbox)
+        .where(
+            or_(
+                outbox.c.state == OutboxState.SENDING,
+                (outbox.c.state.in_((OutboxState.QUEUED, OutboxState.LOST)))
+                & (outbox.c.next_try_at_us <= now_us),
+            )
+        )
     )
+    return connection.execute(query).scalar_one()
 
 
-def _entry(row: Row[Any]) -> Entry:
-    return Entry(
-        row.id,
-        from_json(row.ticket),
-        row.sink,
-        row.opening_id,
-        row.state,
-        row.attempts,
-        row.next_try_at_us,
-        row.created_at_us,
-        row.sent_at_us,
-        row.reference,
-        row.error,
+def recent(connection: Connection, limit: int) -> list[OutboxRow]:
+    """The newest rows, newest first."""
+    return [_row(row) for row in connection.execute(select(outbox).order_by(outbox.c.id.desc()).limit(limit))]
+
+
+def _row(row: Row[Any]) -> OutboxRow:
+    return OutboxRow(
+        id=row.id,
+        intent=Intent(row.sink, load_ticket(row.ticket), row.opening_id),
+        state=OutboxState(row.state),
+        attempts=row.attempts,
+        next_try_at_us=row.next_try_at_us,
+        created_at_us=row.created_at_us,
+        sent_at_us=row.sent_at_us,
+        reference=row.reference,
+        error=row.error,
     )
