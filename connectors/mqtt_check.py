@@ -110,7 +110,7 @@ def _connect(visitor: _Visit) -> None:
     if reason is None:
         raise _Problem(
             f"no answer to CONNECT ({visitor.error.text or 'the broker hung up, or stays silent'}); "
-            "is this an MQTT port, and should tls: be set?"
+            f"{visitor.options.no_answer_hint}"
         )
     if reason.is_failure:
         raise _Problem(f"refused: {reason}" + (f"; {what}" if (what := advice(reason.value)) else ""))

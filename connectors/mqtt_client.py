@@ -6,12 +6,14 @@ Checked with paho-mqtt 2.1 and 2.2.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import select
 import socket
+import ssl
 import time
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import paho.mqtt.client as paho
 from paho.mqtt.enums import CallbackAPIVersion, MQTTErrorCode
@@ -20,6 +22,9 @@ from paho.mqtt.properties import Properties
 from paho.mqtt.subscribeoptions import SubscribeOptions
 
 from connectors.mqtt_session import LinkOptions
+
+if TYPE_CHECKING:
+    from paho.mqtt.client import SocketLike  # exists for type checkers only
 
 # TCP connect, TLS handshake, and then CONNACK must each come within this: a broker on a plant's network
 # answers in milliseconds, and a remote one over a mobile link in a few seconds.
@@ -87,6 +92,17 @@ class Client(paho.Client):
         return MQTTErrorCode.MQTT_ERR_SUCCESS
 
 
+class _HandshakeSocket(ssl.SSLSocket):
+    """A TLS socket that closes when its handshake fails: paho would leave it to the garbage collector."""
+
+    def do_handshake(self, block: bool = False) -> None:
+        try:
+            super().do_handshake(block)
+        except OSError:
+            self.close()
+            raise
+
+
 class LastError(logging.Handler):
     """Keeps the last error that paho logged: the only place where it says why a socket failed."""
 
@@ -152,6 +168,7 @@ def _prepare(client: paho.Client, options: LinkOptions) -> None:
     if options.username is not None or options.password is not None:
         client.username_pw_set(options.username, options.password)
     if options.tls is not None:
+        options.tls.sslsocket_class = _HandshakeSocket
         client.tls_set_context(options.tls)
 
 
@@ -182,6 +199,30 @@ def subscribe(
         ]
         return client.subscribe(options)[1]
     return client.subscribe(list(filters.items()))[1]
+
+
+def no_delay(opened: SocketLike) -> None:
+    """Let what is written leave at once.
+
+    TCP would hold small packets back until the last one is confirmed, up to 40 ms; a crash then makes the
+    broker send again what is on disk already.
+    """
+    cast(socket.socket, opened).setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+
+@contextlib.contextmanager
+def corked(live: SocketLike | None) -> Iterator[None]:
+    """Gather small writes into full packets; they leave when the block ends."""
+    if live is None:
+        yield
+        return
+    option = (socket.IPPROTO_TCP, socket.TCP_CORK)
+    cast(socket.socket, live).setsockopt(*option, 1)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):  # closed meanwhile
+            cast(socket.socket, live).setsockopt(*option, 0)
 
 
 def hang_up(client: paho.Client, within_s: float) -> None:

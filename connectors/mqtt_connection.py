@@ -29,7 +29,17 @@ from paho.mqtt.reasoncodes import ReasonCode
 
 from connectors.base import Delivery, NoticeKind
 from connectors.inbox import Inbox
-from connectors.mqtt_client import CONNECT_S, PINGREQ, LastError, Publish, hang_up, make_client, subscribe
+from connectors.mqtt_client import (
+    CONNECT_S,
+    PINGREQ,
+    LastError,
+    Publish,
+    corked,
+    hang_up,
+    make_client,
+    no_delay,
+    subscribe,
+)
 from connectors.mqtt_mailbox import Counters, Mailbox, Tell
 from connectors.mqtt_session import (
     FAILURE,
@@ -98,6 +108,7 @@ class Connection:
         client.on_message = self._on_message
         # With this set, paho only queues what it has to send: acknowledgements then go out together.
         client.on_socket_register_write = lambda *_: None
+        client.on_socket_open = lambda _client, _data, opened: no_delay(opened)
         return client
 
     def run(self) -> Ending:
@@ -128,7 +139,7 @@ class Connection:
         self._inbox.flush()
         self._send_acks()
         if self._client.want_write():
-            self._client.loop_write()
+            self._write()
         if self._ending is None and self._client.socket() is None:
             self._end(Cause.CLOSED, self._paho_error.text or "the broker closed the connection")
         if self._ending is None:
@@ -175,6 +186,11 @@ class Connection:
             if self._overfull:
                 break
         self._more = True  # perhaps: TLS may hold decrypted bytes that poll does not see
+
+    def _write(self) -> None:
+        """Send what paho has queued in as few packets as possible: an acknowledgement has four bytes."""
+        with corked(self._client.socket()):
+            self._client.loop_write()
 
     def _send_acks(self) -> None:
         acks = self._mailbox.acks
@@ -360,7 +376,7 @@ class Connection:
             lived_s = 0.0 if self._accepted_at is None else time.monotonic() - self._accepted_at
             if cause is Cause.CLOSED and self._accepted_at is None:
                 cause = Cause.UNREACHABLE
-                text = f"{text} before it answered CONNECT"
+                text = f"{text}, and no answer to CONNECT; {self._options.no_answer_hint}"
             self._ending = Ending(cause, text, code, lived_s)
 
     def _cut(self) -> None:

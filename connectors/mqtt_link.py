@@ -57,6 +57,7 @@ class Link:
         self._next_name = next_name
         self._streak = Streak()
         self._failures = 0
+        self._unreachable = False
         self._thread = threading.Thread(target=self._run, name=f"mqtt-{source}", daemon=True)
 
     def start(self) -> None:
@@ -123,8 +124,10 @@ class Link:
                 f"source {self._source} cannot read what {self._options.broker} sends: {ending.text}"
             )
         if ending.cause is not Cause.UNREACHABLE:
+            self._unreachable = False
             self._tell(NoticeKind.DISCONNECTED, self._counters.last_error, 1)
-        elif self._failures == 1:
+        elif not self._unreachable:
+            self._unreachable = True  # said once, however often it is tried
             self._tell(NoticeKind.UNREACHABLE, f"{self._counters.last_error}; trying again", 1)
 
     def _taken_over(self, what: str) -> str:

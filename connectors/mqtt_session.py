@@ -17,10 +17,9 @@ PROTOCOL_ERROR = 0x82
 UNSUPPORTED_VERSION = 0x84
 SESSION_TAKEN_OVER = 0x8E
 
-# CONNACK and DISCONNECT codes after which trying again is useless, and what to do about them (MQTT 5.0,
-# 3.2.2.2).
+# CONNACK and DISCONNECT codes after which trying again is useless, and what to do (MQTT 5.0, 3.2.2.2).
 _ADVICE = {
-    UNSUPPORTED_VERSION: "the broker does not speak this version (set protocol: '5' or '3.1.1'), or it is none",
+    UNSUPPORTED_VERSION: "the broker does not speak this version (set protocol: '5' or '3.1.1'), or is none",
     0x85: "the broker does not accept the client id: set another client_id for this source",
     0x86: "check username and password of this source",
     0x87: "check username, password or client certificate of this source, and the broker's ACL",
@@ -75,6 +74,13 @@ class LinkOptions:
     @property
     def broker(self) -> str:
         return f"{self.host}:{self.port}"
+
+    @property
+    def no_answer_hint(self) -> str:
+        """What to look at when CONNECT gets no answer: TLS 1.3 often cannot say why."""
+        if self.tls is None:
+            return "is this an MQTT port, and should tls: be set?"
+        return "is this an MQTT port, and does the broker want a client certificate (tls: cert, key)?"
 
     @property
     def session(self) -> str:

@@ -129,6 +129,10 @@ class Mosquitto:
             client.disconnect()
             client.loop_stop()
 
+    def logged(self, text: str) -> int:
+        """How often the broker has logged this, as in "Received PUBACK from"."""
+        return self.log.read_text(errors="replace").count(text)
+
     def __enter__(self) -> Self:
         return self.start()
 
