@@ -92,6 +92,8 @@ def _outdated(path: Path) -> list[str]:
 def _require_file(path: Path) -> None:
     if not path.is_file():
         raise StoreError(f"{path}: no such store")
+    if not os.access(path, os.R_OK):
+        raise StoreError(f"{path}: this user may not read it")
 
 
 def _copy(path: Path, part: Path) -> None:

@@ -52,8 +52,8 @@ _REVIEWS = (
     "DELETE FROM reviews WHERE id IN (SELECT id FROM reviews "
     "WHERE state IN ('approved', 'corrected', 'rejected') AND resolved_at_us < ? LIMIT ?)"
 )
-# Of each key the opening with the highest number stays for ever (it makes the next idempotency key, which must
-# be new), and so does the last by position (a fault read late is placed before or behind it).
+# Of each key the opening with the highest number stays for ever (it makes the next idempotency key, which
+# must be new), and so does the last by position (a fault read late is placed before or behind it).
 _OPENINGS = """
 SELECT o.id FROM openings AS o
 WHERE o.cleared_seq IS NOT NULL AND max(o.last_seen_us, coalesce(o.cleared_at_us, 0)) < ?

@@ -36,7 +36,11 @@ def value(store: Store, key: str) -> str | None:
 
 
 async def test_a_write_is_committed_when_it_returns(store: Store, path: Path) -> None:
-    assert await store.write(lambda c: (meta.put(c, "k", "v"), 7)[1]) == 7
+    def work(connection: Connection) -> int:
+        meta.put(connection, "k", "v")
+        return 7
+
+    assert await store.write(work) == 7
     with sqlite3.connect(path) as other:
         assert other.execute("SELECT value FROM meta WHERE key = 'k'").fetchall() == [("v",)]
     other.close()
@@ -185,7 +189,12 @@ def test_closing_gives_the_store_up_and_leaves_one_file(path: Path) -> None:
     store.close()
     store.close()
     assert sorted(p.name for p in path.parent.iterdir()) == ["andon.db", "andon.db.lock"]
-    for use in (lambda: store.write_sync(lambda c: None), store.checkpoint, lambda: value(store, "k")):
+    uses: list[Callable[[], object]] = [
+        lambda: store.write_sync(lambda c: None),
+        store.checkpoint,
+        lambda: value(store, "k"),
+    ]
+    for use in uses:
         with pytest.raises(StoreError, match="closed"):
             use()
     again = Store.open(path)
@@ -224,7 +233,12 @@ def _overwritten_in_the_middle(path: Path) -> None:
 @pytest.mark.parametrize("damage", [_not_a_database, _cut_short, _overwritten_in_the_middle])
 def test_a_damaged_file_is_refused_and_kept(path: Path, damage: Callable[[Path], None]) -> None:
     store = Store.open(path)
-    store.write_sync(lambda c: [meta.put(c, f"k{i}", "v" * 1000) for i in range(200)])
+
+    def fill(connection: Connection) -> None:
+        for i in range(200):
+            meta.put(connection, f"k{i}", "v" * 1000)
+
+    store.write_sync(fill)
     store.close()
     damage(path)
     content = path.read_bytes()

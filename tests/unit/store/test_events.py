@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
 
-from pipeline.store import admin, events, journal, records, reviews, totals, unread
+from pipeline.store import admin, codec, events, journal, records, reviews, totals, unread
 from pipeline.store.engine import Store
 from pipeline.store.events import OPENED, UNREAD, Counts, EventRow, Kind
 from schemas.events import EventId, LogLine
@@ -190,7 +190,7 @@ def _keep_the_promises(connection: Connection, seq: int, model: dict[int, str]) 
     """The rows that go with each state: unread lines wait, reviews are asked, originals exist."""
     for index, state in model.items():
         id = EventId(seq, index)
-        line = LogLine(id, "line7", "t", "text", journal.from_us(0))
+        line = LogLine(id, "line7", "t", "text", codec.from_us(0))
         if state == UNREAD:
             unread.put(connection, [unread.UnreadRow(line, "p", "sig", "", 0, 0)])
         if state == Outcome.REVIEW:

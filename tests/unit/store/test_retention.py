@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Connection, insert
 
-from pipeline.store import admin, events, journal, records, retention, reviews, seen, unread
+from pipeline.store import admin, codec, events, journal, records, retention, reviews, seen, unread
 from pipeline.store.engine import Store
 from pipeline.store.events import UNREAD, EventRow, Kind
 from pipeline.store.retention import Purged, purge
@@ -81,7 +81,7 @@ def test_nothing_unfinished_goes(store: Store, accept: Callable[..., range]) -> 
     settle(store, range(7, 8))
 
     def work(connection: Connection) -> None:
-        line = LogLine(EventId(4, 0), "line7", "t", "x", journal.from_us(1))
+        line = LogLine(EventId(4, 0), "line7", "t", "x", codec.from_us(1))
         unread.put(connection, [unread.UnreadRow(line, "p", "s", "", 0, 1)])
         reviews.put(connection, [reviews.NewReview(EventId(5, 0), "line7", "t", "g", "unsure", 1)])
         records.put(connection, [records.OpenRecord("line7", "t", EventId(6, 0), "x", 1, 1)])
@@ -216,7 +216,7 @@ def test_whatever_goes_was_finished_and_the_sums_hold(
                 rows.append(EventRow(of, "line7", Kind.LINE, Outcome.DISCARD, "r"))
             events.settle(connection, rows)
             if state == UNREAD:
-                line = LogLine(id, "line7", "t", "x", journal.from_us(1))
+                line = LogLine(id, "line7", "t", "x", codec.from_us(1))
                 unread.put(connection, [unread.UnreadRow(line, "p", "s", "", 0, 1)])
             if state == Outcome.REVIEW:
                 reviews.put(connection, [reviews.NewReview(id, "line7", "t", "g", "unsure", 1)])
