@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,8 +10,6 @@ from schemas.errors import Issue, Level
 Path = tuple[str | int, ...]
 
 TOP = "(file)"  # stands for the path where something concerns the file as a whole
-
-_UNPRINTABLE = re.compile(r"[^\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -82,5 +79,5 @@ def dotted(path: Path) -> str:
 
 
 def printable(text: str) -> str:
-    """Control characters escaped: an error must never break the terminal it is shown on."""
-    return _UNPRINTABLE.sub(lambda match: match[0].encode("unicode_escape").decode("ascii"), text)
+    """Control and invisible characters escaped: an error must never change the terminal it is shown on."""
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)

@@ -1,4 +1,4 @@
-"""Errors between parts, and of what values mean: the exact place and words. The sign § marks where an error is to be pointed at."""
+"""Errors between parts, and of what values mean. The sign § marks where an error is to be pointed at."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 Agrees = Callable[[tuple[str, ...]], None]
 Told = Callable[[str], list[str]]
 
-REFERENCES = [
+REFERENCES: list[tuple[str, ...]] = [
     (
         "sources: {a: {type: mqtt, topics: [x], profile: §machinelog}}",
         "sources.a.profile: unknown profile 'machinelog'; did you mean 'machine-log'?",
@@ -66,7 +66,7 @@ REFERENCES = [
     ),
 ]
 
-MEANINGS = [
+MEANINGS: list[tuple[str, ...]] = [
     (
         "timezone: §Europe/Berln",
         "timezone: unknown time zone 'Europe/Berln'; did you mean 'Europe/Berlin'?",

@@ -1,4 +1,4 @@
-"""Errors of shape and value: the exact place and words. The sign § marks where an error is to be pointed at."""
+"""Errors of shape and value. The sign § marks where an error is to be pointed at."""
 
 from __future__ import annotations
 

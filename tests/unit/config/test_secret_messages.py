@@ -1,4 +1,4 @@
-"""Secrets in the site file are refused, and never repeated. The sign § marks where an error is to be pointed at."""
+"""Secrets in the site file are refused and never repeated. The sign § marks where the error belongs."""
 
 from __future__ import annotations
 
