@@ -1,0 +1,173 @@
+"""dedupe: removes redelivery, and nothing else. Repeats of a fault are the alarm's business.
+
+By connection (MQTT QoS 1): a broker sends again what the last connection had not confirmed (MQTT 5.0, 4.4).
+The DUP flag cannot tell: bridges forward resends without it. So the first messages of a connection are
+matched with those that the one before may not have confirmed, each once, by packet id, topic and payload.
+
+By content: an equal line of one topic, with the same date and time in it, within a window. Readings never
+fold: two equal readings are two readings. Files do not redeliver.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from sqlalchemy import Connection, literal_column, select
+
+from pipeline.stages import numbers
+from pipeline.store.codec import to_us
+from pipeline.store.seen import DIGEST_BYTES, SeenRow
+from pipeline.store.tables import journal
+from schemas.events import EventId, LogLine, Message
+from schemas.ticket import Outcome, Settlement
+
+REDELIVERED = "redelivered"
+SAME_CONTENT = "same_content"
+
+
+class Mark(NamedTuple):
+    """What a message is known again by."""
+
+    mid: int
+    digest: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """What the journal holds before a message of a connection.
+
+    `unconfirmed` are messages of the connections before it, in order, that may come again; `earlier` those
+    of its own. QoS 1 only.
+    """
+
+    unconfirmed: Sequence[tuple[int, Mark]] = ()
+    earlier: Sequence[Mark] = ()
+
+
+def history(connection: Connection, message: Message, receive_maximum: int) -> History:
+    """Read the history of `message` from the journal.
+
+    Of earlier connections the last `receive_maximum` messages count, whichever connection they came over:
+    no more can be unconfirmed, and a connection that died early was not sent all that the one before it
+    left open.
+    """
+    query = (
+        select(journal.c.seq, journal.c.topic, journal.c.payload, journal.c.mid, journal.c.connection)
+        # Written out, not bound: only then may SQLite use the partial index.
+        .where(literal_column("qos > 0"), journal.c.source == message.source, journal.c.seq < message.seq)
+        .order_by(journal.c.seq.desc())
+        .limit(2 * receive_maximum)
+    )
+    unconfirmed: list[tuple[int, Mark]] = []
+    earlier: list[Mark] = []
+    for seq, topic, payload, mid, over in connection.execute(query):
+        known = Mark(mid, _digest(topic.encode("utf-8", "surrogatepass"), payload))
+        if over == message.connection and not unconfirmed:
+            earlier.append(known)
+        elif len(unconfirmed) < receive_maximum:
+            unconfirmed.append((seq, known))
+    return History(unconfirmed[::-1], earlier[::-1])
+
+
+def mark(message: Message) -> Mark:
+    return Mark(message.mid, _digest(message.topic.encode("utf-8", "surrogatepass"), message.payload))
+
+
+@dataclass(slots=True)
+class Redelivery:
+    """Redelivery to one source. Messages go in by sequence; `begin` comes first for each new connection.
+
+    After a transaction that did not commit, call `reset`: what was matched is not known to the store.
+    """
+
+    receive_maximum: int
+    _connection: str | None = None
+    _left: int = 0
+    _candidates: dict[Mark, list[int]] = field(default_factory=dict)
+
+    def knows(self, message: Message) -> bool:
+        """Whether the message's connection was begun. Messages without one (QoS 0, files) need none."""
+        return message.qos == 0 or message.connection == self._connection
+
+    def reset(self) -> None:
+        self._connection = None
+        self._candidates.clear()
+        self._left = 0
+
+    def begin(self, connection: str, before: History) -> None:
+        """A new connection, or one found again after a restart: its earlier messages took their matches
+        then.
+        """
+        self._connection = connection
+        self._candidates.clear()
+        for seq, known in before.unconfirmed:
+            self._candidates.setdefault(known, []).append(seq)
+        self._left = self.receive_maximum - len(before.earlier)
+        if self._left <= 0:
+            self._candidates.clear()
+            return
+        for known, times in Counter(before.earlier).items():
+            del self._candidates.get(known, [])[:times]
+
+    def repeat_of(self, message: Message) -> Settlement | None:
+        """How a redelivered message is settled; None for a new one."""
+        if message.qos == 0 or self._left <= 0:
+            return None
+        self._left -= 1
+        originals = self._candidates.get(mark(message))
+        if self._left == 0:
+            self._candidates = {}
+        if not originals:
+            return None
+        of = EventId(originals.pop(0), 0)
+        return Settlement(EventId(message.seq, 0), Outcome.REPEAT, REDELIVERED, of=of)
+
+
+@dataclass(slots=True)
+class Folded:
+    """`repeats` are settled here; `fresh` are to be remembered, for lines that are none."""
+
+    repeats: dict[EventId, Settlement] = field(default_factory=dict)
+    fresh: list[SeenRow] = field(default_factory=list)
+
+
+def content_digest(line: LogLine) -> bytes | None:
+    """What a line is known again by; None for a line without date and time, of which equal ones are many."""
+    if not numbers.has_date_time(line.text):
+        return None
+    return _digest(
+        line.source.encode(), line.topic.encode("utf-8", "replace"), line.text.encode("utf-8", "replace")
+    )
+
+
+def fold(lines: Iterable[LogLine], known: Mapping[bytes, EventId]) -> Folded:
+    """Find lines that came before: in `known` (seen.find of their digests, within the window) or in this
+    batch.
+
+    Equal lines of one message are never one: the sender put them there twice.
+    """
+    out = Folded()
+    first: dict[bytes, EventId] = {}
+    for line in lines:
+        digest = content_digest(line)
+        if digest is None:
+            continue
+        of = known.get(digest) or first.get(digest)
+        if of is None:
+            first[digest] = line.id
+            out.fresh.append(SeenRow(digest, line.id, to_us(line.received_at)))
+        elif of.seq != line.id.seq:
+            out.repeats[line.id] = Settlement(line.id, Outcome.REPEAT, SAME_CONTENT, of=of)
+    return out
+
+
+def _digest(*parts: bytes) -> bytes:
+    digest = hashlib.blake2b(digest_size=DIGEST_BYTES)
+    for part in parts:
+        digest.update(len(part).to_bytes(8, "big"))
+        digest.update(part)
+    return digest.digest()
