@@ -1,4 +1,4 @@
-"""Assets: the named equipment a line is about. Names are found by their key, their class word, their place, their shape."""
+"""Assets: the named equipment a line is about, found by key, class word, place in the line, or shape."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from pipeline.fields import code, lexicon
-from pipeline.fields.asset_patterns import HAN, QUANTITY, VERSION, WORD, Found, chinese, led, numbered
+from pipeline.fields.asset_patterns import HAN, QUANTITY, VERSION, WORD, Found, cells, chinese, led, numbered
 from pipeline.fields.definition import FieldConfig, Profile, fold
 from pipeline.fields.line import Line, Pair
 from pipeline.fields.values import Context, Normalised
@@ -41,7 +41,7 @@ _ADDRESS = re.compile(r"\((?P<name>[A-Za-z][\w\-.]{1,30})\)\s{0,3}$")
 
 
 def recognise(line: Line, profile: Profile | None = None) -> Iterator[Candidate]:
-    """Every name of equipment, most of them several ways; `merge` keeps the strongest reading of each span."""
+    """Every name of equipment, most of them several ways; `merge` keeps the strongest reading of a span."""
     for start, end, form, weight in _all(line):
         candidate = _candidate(line, start, end, form, weight)
         if candidate is not None:
@@ -63,6 +63,7 @@ def _all(line: Line) -> Found:
     yield from chinese(line)
     yield from _shaped(line)
     yield from _announced(line)
+    yield from cells(line)
     for expression, form, weight in (
         (_IP, "ip", 0.5),
         (_MAC, "mac", 0.6),
@@ -166,7 +167,7 @@ def _levels(line: Line, span: Span, weight: float) -> Found:
 
 
 def _shaped(line: Line) -> Found:
-    """Tokens that look like tags: letters with digits, underscores or inner hyphens; and the parts of compound ones."""
+    """Tokens that look like tags (letters with digits, underscores, inner hyphens), and the parts of them."""
     text = line.text
     for span in line.tokens:
         raw, after = span.of(text), text[span.end : span.end + 2]
@@ -201,7 +202,7 @@ def _is_no_tag(raw: str) -> bool:
 
 
 def _parts(raw: str, start: int) -> Found:
-    """host:port, src@host, plant/cnc2/temp, RC3_MIN: the pieces too, and the way to the last one of a path."""
+    """The pieces of host:port, src@host, plant/cnc2/temp, RC3_MIN."""
     if not any(char in raw for char in ":@/_"):
         return
     at = start

@@ -1,4 +1,4 @@
-"""Equipment named by words: a class word with a number (Fan 2), a name after a class word (UPS rack2), Chinese names."""
+"""Equipment named by words: Fan 2 (class word and number), UPS rack2 (class word and name), 2号泵."""
 
 from __future__ import annotations
 
@@ -39,13 +39,18 @@ def _numbered() -> re.Pattern[str]:
 
 
 _NAMED = re.compile(
-    rf"(?<![{LATIN}0-9_.\-@/])(?P<word>[A-ZÀ-Þ][{LATIN}]{{2,24}})\s(?P<n>n°\d{{1,3}}|{_TAG}|\d{{1,4}}){_END}"
+    rf"(?<![{LATIN}0-9_.\-@/])(?P<word>[A-ZÀ-Þ][{LATIN}]{{2,24}})\s(?P<n>n°\s?\d{{1,3}}|{_TAG}|\d{{1,4}}(?:-\d{{1,4}})?){_END}"
 )
-_HASHED = re.compile(rf"(?<![{WORD}.\-@/])(?:[A-Z][\w\-]{{0,20}}\s){{1,3}}[#№]\d{{1,4}}(?![{WORD}])")
+_CELL = re.compile(rf"(?<=[|;\t])\s{{0,3}}(?P<name>[{WORD}][{WORD} .\-/#]{{1,32}})\s{{0,3}}(?=[|;\t]|$)")
+CELLS_MIN = 2  # fewer marks are punctuation
+CELLS_MAX = 6  # names stand in the first columns
+_HASHED = re.compile(
+    rf"(?<![{WORD}.\-@/])[A-Z][\w\-]{{0,20}}\s(?:[A-Z0-9][\w\-]{{0,20}}\s){{0,2}}[#№]\d{{1,4}}(?![{WORD}])"
+)
 
 
 def numbered(line: Line) -> Found:
-    """A class word and a number: Fan 2, slave 12, Pumpe 3, CPU2; a word with a capital and a number or tag: Lathe 4."""
+    """A class word and a number: Fan 2, slave 12, CPU2; a capital word and a number or tag: Lathe 4."""
     parts: list[tuple[int, int]] = []
     for match in _numbered().finditer(line.text):
         if match.group("tag"):
@@ -75,7 +80,7 @@ def _places(text: str, parts: list[tuple[int, int]]) -> Found:
 
 
 def _is_name(word: str) -> bool:
-    """Whether a word before a number may name a machine: no level, no measured quantity, no month, no error word."""
+    """Whether a word before a number may name a machine: no level, no measured quantity, no error word."""
     lower = word.lower()
     return (
         lower not in lexicon.words("assets", "stop")
@@ -97,7 +102,7 @@ def _led() -> re.Pattern[str]:
 
 
 def led(line: Line) -> Found:
-    """What follows a class word or a preposition: UPS rack2-eco, from cnc-gw-2, connect to press_line_2, poll 700."""
+    """What follows a class word or a preposition: UPS rack2-eco, from cnc-gw-2, poll 700."""
     for match in _led().finditer(line.text):
         raw = match.group("name").rstrip(".:")
         start = match.start("name")
@@ -118,8 +123,14 @@ def _chinese() -> tuple[tuple[re.Pattern[str], float], ...]:
     lists = lexicon.load("assets")
     ends, nouns = lexicon.alternatives(lists["zh_endings"]), lexicon.alternatives(lists["zh_nouns"])
     bodies = (
-        (rf"(?:\d{{1,4}}(?:kV|千伏)\s?)?[A-Z0-9]{{1,6}}(?:段|号|#)?[{HAN}]{{0,8}}?(?:{ends})(?![{HAN}]{{0,2}}号)", 0.7),
-        (rf"(?:[A-Z]?\d{{1,4}}(?:号|#|-\d{{1,3}})|[一二三四五六七八九十]{{1,3}}(?:号|车间|区|线))[{HAN}A-Z0-9#]{{0,12}}?(?:{ends})(?!号)", 0.7),
+        (
+            rf"(?:\d{{1,4}}(?:kV|千伏)\s?)?[A-Z0-9]{{1,6}}(?:段|号|#)?[{HAN}]{{0,8}}?"
+            rf"(?:{ends})(?![{HAN}]{{0,2}}号)", 0.7
+        ),
+        (
+            rf"(?:[A-Z]?\d{{1,4}}(?:号|#|-\d{{1,3}})|[一二三四五六七八九十]{{1,3}}(?:号|车间|区|线))"
+            rf"[{HAN}A-Z0-9#]{{0,12}}?(?:{ends})(?!号)", 0.7
+        ),
         (rf"(?:{nouns})[\s#]?[A-Z]{{0,2}}\d{{1,4}}(?:号|#)?(?![\d.])", 0.7),
         (rf"[{HAN}A-Za-z0-9\-#]{{0,12}}[{HAN}](?:{ends})(?![{HAN}])", 0.55),
         (rf"(?<![{HAN}])[{HAN}]{{1,6}}\d{{1,4}}(?:号|#)", 0.55),
@@ -137,3 +148,11 @@ def chinese(line: Line) -> Found:
             yield (*match.span(), "han", weight)
             if " " in match.group():
                 yield match.start() + match.group().index(" ") + 1, match.end(), "han", 0.4
+
+
+def cells(line: Line) -> Found:
+    """Columns that hold a short name: "...;K;Kühlmittelpumpe P-204;Druck zu niedrig"."""
+    found = list(_CELL.finditer(line.text))
+    for match in found[:CELLS_MAX] if len(found) >= CELLS_MIN else ():
+        if any(char.isalpha() for char in match.group("name")):
+            yield (*match.span("name"), "cell", 0.25)

@@ -1,4 +1,4 @@
-"""Codes: what a fault is called in the manual. Numbers beside an error word, hex, mnemonics, symbolic constants."""
+"""Codes: what a fault is called in the manual. Numbers by an error word, hex, mnemonics, constants."""
 
 from __future__ import annotations
 
@@ -42,6 +42,7 @@ _FORMS: tuple[tuple[str, float, str], ...] = (
         0.6,
         _BEFORE + r"[A-Z]{1,6}-?\d{1,6}(?:[.\-]\d{1,4}){0,2}[A-Z]?\d?" + r"(?![A-Za-z0-9_\-]|\.\d)",
     ),
+    ("letters_digits", 0.5, _BEFORE + r"[A-Z][a-z]{0,4}\.\d{1,4}" + r"(?![\w\-.])"),
     ("letters_digits", 0.55, _BEFORE + r"[A-Z]\d{2,4}[A-Z]\d{1,3}" + _AFTER),
     ("digits_dashed", 0.35, _BEFORE + r"\d{2,6}-[0-9A-F]{1,6}" + r"(?![\w\-.:])"),
     ("parenthesised", 0.4, r"\((?P<code>-?\d{1,6})\)(?=\W{0,4}$|\))"),
@@ -51,8 +52,12 @@ _FORMS: tuple[tuple[str, float, str], ...] = (
     ("negative", 0.4, r"(?:[=:]\s?|\s)(?P<code>-\d{1,5})(?=$|[\s,;)\]])"),
     # A number of its own before the words it stands for: "25201 Axis Z1 drive fault", "700016 [NCK] ...".
     ("event_number", 0.28, r"(?<![\w.,:=\-/+()])(?P<code>\d{4,7})(?=\s{1,2}[\[A-Za-zÀ-ɏ㐀-鿿][^\W\d_]{2})"),
-    # A column that holds nothing but a number, beside a column with a level: "Alarm;4711;K", "FAULT|1124|".
-    ("column", 0.45, r"(?<=[A-Za-zäöü])\s?[;|,\t]\s?(?P<code>\d{2,7})(?=\s?[;|,\t])"),
+    # A column of its own, behind one of words or with a leading zero: "Alarm;4711;K", ",0213,".
+    (
+        "column",
+        0.4,
+        r"(?:(?<=[A-Za-zäöü])\s?[;|,\t]\s?(?P<code>\d{2,7})|(?<=\d)[;|,\t](?P<padded>0\d{2,5}))(?=\s?[;|,\t])",
+    ),
 )
 
 
@@ -86,9 +91,7 @@ def recognise(line: Line, profile: Profile | None = None) -> Iterator[Candidate]
     """Everything that is written as codes are, and whatever stands beside an error word."""
     for form, weight, expression in _compiled():
         for match in expression.finditer(line.text):
-            yield from _found(
-                line, *match.span("code" if "code" in expression.groupindex else 0), form, weight
-            )
+            yield from _found(line, *match.span(match.lastgroup or 0), form, weight)
     for match in _labelled().finditer(line.text):
         yield from _found(line, *match.span("code"), "labelled", 0.75)
     for pair in line.pairs:

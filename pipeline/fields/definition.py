@@ -1,4 +1,4 @@
-"""What a profile says of a field, and of the labels a decision may take. The reader knows nothing else about them."""
+"""What a profile says of a field, and of the labels a decision may take. The reader knows nothing else."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ def fold(name: str) -> str:
 
 
 class KnownCodes(Strict):
-    """Known codes from a CSV file with a header row; `code` is required, `description` and `severity` are optional columns."""
+    """Known codes from a CSV file with a header row.
+
+    The column `code` is required, `description` and `severity` are optional.
+    """
 
     csv: str = Field(description="the CSV file; relative to the site file")
     column: str = Field(default="code", description="name of the column that holds the codes")
@@ -55,7 +58,7 @@ class FieldConfig(Strict):
 
     @cached_property
     def known_values(self) -> frozenset[str]:
-        """The values of the known list. A list in a CSV file must be read first (`known.resolved`); until then it is empty."""
+        """The known list. One in a CSV file must be read first (`known.resolved`); until then it is empty."""
         return frozenset(self.known) if isinstance(self.known, list) else frozenset()
 
     @cached_property

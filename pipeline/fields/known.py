@@ -12,7 +12,7 @@ from schemas.extraction import Severity
 
 @dataclass(frozen=True, slots=True)
 class KnownCode:
-    """One row of a known list: the code as written, what it means, and the severity the list gives it, if any."""
+    """One row of a known list: the code as written, its meaning, the severity the list gives it (if any)."""
 
     code: str
     description: str = ""
@@ -22,7 +22,8 @@ class KnownCode:
 def read(listed: KnownCodes, base: Path) -> dict[str, KnownCode]:
     """The rows of the CSV file by code. `base` is the folder of the site file.
 
-    Raises ValueError, naming file and line, when the file cannot be read, lacks the column, or states an unknown severity.
+    Raises ValueError, naming file and line, when the file cannot be read, lacks the column, holds no codes or
+    states an unknown severity.
     """
     path = base / listed.csv
     try:

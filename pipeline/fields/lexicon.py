@@ -1,6 +1,6 @@
 """The word lists, loaded once from data/*.yaml, and the questions asked of them.
 
-Words of a list are compared without case: `word` is a whole word, `word*` its beginning, `*word*` stands anywhere.
+Words are compared without case: `word` is a whole word, `word*` its beginning, `*word*` stands anywhere.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def plain(text: str) -> str:
 
 
 class Meanings:
-    """What single words mean, for lists too long and asked too often for one expression. Each word is looked up once."""
+    """What single words mean, for lists asked too often for one expression: each word is worked out once."""
 
     def __init__(self, table: Mapping[str, Iterable[str]]) -> None:
         entries = [(entry.lower(), name) for name, listed in table.items() for entry in listed]
@@ -69,7 +69,7 @@ class Meanings:
         self.of_word = lru_cache(maxsize=8192)(self._of_word)
 
     def _of_word(self, word: str) -> str | None:
-        """The meaning of one word in lower case; of several inside it the last (Druckraumtemperatur is a temperature)."""
+        """The meaning of a word in lower case; of several in it the last (Druckraumtemperatur)."""
         if word in self._whole:
             return self._whole[word]
         best, found = 0, None
@@ -116,7 +116,7 @@ def is_setpoint(label: str) -> bool:
     return _setpoints().last(label[-LABEL_MAX:]) is not None
 
 
-# --- levels and meaning ---------------------------------------------------------------------------------------------
+# --- levels and meaning
 
 
 @cache
@@ -148,9 +148,9 @@ _LETTER = re.compile(
 
 
 def level(text: str) -> tuple[Severity, Span] | None:
-    """The level that the logger states, and where: [E], <187>, %LINK-3-UPDOWN, level=warn, WARNING. None when it states none.
+    """The level that the logger states, and where: [E], <187>, %LINK-3-UPDOWN, level=warn; else None.
 
-    Only words in a logger's place count (at the start, in brackets, between marks, after `level=`): prose is `meaning`.
+    Only words in a logger's place count (the start, brackets, between marks, `level=`): prose is `meaning`.
     """
     lists = load("levels")
     match = _MNEMONIC.search(text)
@@ -192,7 +192,7 @@ def _senses() -> tuple[_Sense, ...]:
 
 
 def meaning(text: str) -> list[tuple[Severity | None, str | None, float, Span]]:
-    """What the prose says: (severity, category, weight 0..1, where) for every word found, the weightiest first.
+    """What the prose says: (severity, category, weight 0..1, where) of every word, the weightiest first.
 
     The categories are those of the built-in labels; a profile with others maps or ignores them.
     """

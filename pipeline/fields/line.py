@@ -1,4 +1,4 @@
-"""One line, looked over once: its key/value pairs, its quoted strings, its tokens, and what may name a number.
+"""One line, looked over once: key/value pairs, quoted strings, tokens, and what may name a number.
 
 Everything here is linear in the length of the line: each look to the left or right is bounded.
 """
@@ -32,7 +32,7 @@ _QUOTE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """`key = value`, `key: value`, `"key": "value"`. `phrase` is the value with the blanks a name may have."""
+    """`key = value`, `key: value`, `"key": "value"`. `phrase` is the value with the blanks of a name."""
 
     key: str
     key_span: Span
@@ -49,7 +49,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Line:
-    """A line and what was found in it. `taken` are the spans of times, in order: nothing else is looked for in them."""
+    """A line and what was found in it. `taken` are the times, in order: they hold nothing else."""
 
     text: str
     taken: Sequence[Span] = ()
@@ -67,7 +67,7 @@ class Line:
 
     @cached_property
     def groups(self) -> tuple[list[int], list[int]]:
-        """Positions at which the innermost {object} changes, and the object (by its `{`) from there on; -1 is none."""
+        """Where the innermost {object} changes, and which it is from there on (by its `{`; -1 is none)."""
         positions, ids, stack = [0], [-1], [-1]
         for match in _BRACE.finditer(self.text):
             if match.group() == "{":
@@ -97,7 +97,7 @@ class Line:
         return frozenset(pair.key_span.start for pair in self.pairs if pair.group >= 0)
 
     def is_object_key(self, quoted: Span) -> bool:
-        """Whether what stands in these quotes is the key of an {object}; outside of one, `'Boiler': 3 bar` is a name."""
+        """Whether this is the key of an {object}; outside of one, `'Boiler': 3 bar` starts with a name."""
         return quoted.start in self._object_keys
 
     @cached_property
@@ -140,7 +140,7 @@ class Line:
         return Span(start, end) if start < end else None
 
     def label(self, start: int) -> str:
-        """The words that may say what the number at `start` is: its key, or the prose before it back to a list mark.
+        """The words that may say what the number at `start` is: its key, or the prose before it.
 
         Where the key says only "value", the sibling that names it or the key of the object stands for it.
         """
@@ -163,7 +163,7 @@ class Line:
         return None
 
     def _left(self, start: int) -> str:
-        """The text before a number, back to a list mark, a bracket or another measured value, which has names of its own."""
+        """The text before a number, back to a list mark, a bracket or another measured value."""
         window = self.text[max(0, start - lexicon.LABEL_MAX) : start]
         cut = max((match.end() for match in _CUT.finditer(window)), default=0)
         return window[cut:]

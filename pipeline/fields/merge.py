@@ -1,8 +1,8 @@
 """All recognisers over one line, made one list.
 
-Equal spans become one candidate with all their types. Two candidates that remain are disjoint, or one lies wholly inside
-the other (a host inside host@domain, two numbers inside "750,12000"); they never cross. The weakest go first when there are
-too many.
+Equal spans become one candidate with all their types. Two candidates that remain are disjoint, or one lies
+wholly inside the other (a host inside host@domain, two numbers inside "750,12000"); they never cross. The
+weakest go first when there are too many.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def candidates(line_text: str, profile: Profile | None = None) -> list[Candidate
 
 
 def _united(found: Iterable[Candidate]) -> list[Candidate]:
-    """One candidate a span: the strongest reading, with the types of all and whatever unit any of them knows."""
+    """One candidate a span: the strongest reading, with the types of all and the unit any of them knows."""
     table: dict[Span, Candidate] = {}
     for candidate in found:
         known = table.get(candidate.span)

@@ -14,7 +14,8 @@ from schemas.extraction import Null, Span
 MINUS = "−–"  # U+2212 and the en dash that word processors put for it
 
 _NUMBER = (
-    r"\d{1,3}(?:,\d{3}){1,5}\.\d{1,12}|\d{1,3}(?:\.\d{3}){1,5},\d{1,12}|\d{1,3}(?:['’ ]\d{3}){1,5}(?:[.,]\d{1,12})?(?!\d)"
+    r"\d{1,3}(?:,\d{3}){1,5}\.\d{1,12}|\d{1,3}(?:\.\d{3}){1,5},\d{1,12}"
+    r"|\d{1,3}(?:['’ ]\d{3}){1,5}(?:[.,]\d{1,12})?(?!\d)"
     r"|\d{1,24}[.,]\d{1,24}(?:[eE][-+]?\d{1,3})?|\d{1,24}(?:[eE][-+]?\d{1,3})?|\.\d{1,12}"
 )
 _PLAIN = re.compile(r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
@@ -45,7 +46,7 @@ def ranged(read: Normalised, config: FieldConfig, dimension: str | None = None) 
 
 
 def parse(raw: str, mark: str | None = None, text: str = "") -> Normalised:
-    """The value of a written number. `mark` is the decimal mark, "comma" or "point", where the site's habit is known.
+    """The value of a written number. `mark` is the decimal mark, "comma" or "point", where it is known.
 
     1,234 alone reads two ways: the other numbers of `text` may tell, else it is ambiguous_number.
     """
@@ -89,7 +90,7 @@ def _decimal(body: str, mark: str | None, text: str) -> float | None:
 
 
 def learn_mark(texts: Iterable[str]) -> str | None:
-    """The decimal mark that the numbers of these lines show: "comma", "point", or None when they do not tell."""
+    """The decimal mark that these lines show, "comma" or "point"; None when they do not tell."""
     comma = point = False
     for text in texts:
         comma = comma or _SAYS_COMMA.search(text) is not None
@@ -114,22 +115,27 @@ def is_sentinel_word(raw: str) -> bool:
     return raw.strip().lower() in lexicon.words("sentinels", "words")
 
 
-# --- finding numbers ------------------------------------------------------------------------------------------------
+# --- finding numbers
 
 FIND = re.compile(
     rf"(?<![A-Za-z0-9_.À-ɏ#])(?P<sign>[-+{MINUS}](?=[\d.]))?(?P<body>{_NUMBER})(?![\d])(?!\.\d)"
 )
 
 
-def spans(text: str, found: re.Match[str]) -> Sequence[Span]:
-    """The span of a number, and where "750,12000" may be two numbers, theirs too."""
+def spans(text: str, found: re.Match[str], has_unit: bool = False) -> Sequence[Span]:
+    """The span of a number; of two where "750,12000" may be two; none where it is part of a name."""
     start, end = found.span()
-    if found.group("sign") and start and (text[start - 1].isalnum() or text[start - 1] in "_)]"):
-        start += 1  # 20-30, N1-3: a hyphen
+    before = text[start - 1 : start]
+    if found.group("sign") and (before.isalnum() or before in ("_", ")", "]")) and before:
+        if before.isalpha() and ord(before) < 0x2E80 and not has_unit:
+            return []  # IS620P-07
+        start += 1  # 20-30: a hyphen
     body = text[start:end]
     at = body.find(",")
     if at < 0 or body.count(",") > 1 or "." in body:
         return [Span(start, end)]
-    listed = text[max(0, start - 1) : start] == "," or text[end : end + 1] == ","
     parts = [Span(start, start + at), Span(start + at + 1, end)]
-    return parts if listed else [Span(start, end), *parts]
+    if before == "," or text[end : end + 1] == ",":
+        return parts
+    is_decimal = has_unit and len(body) - at - 1 <= 3
+    return [Span(start, end)] if is_decimal else [Span(start, end), *parts]

@@ -41,7 +41,8 @@ def recognise(line: Line, profile: Profile | None = None) -> Iterator[Candidate]
     for match in number.FIND.finditer(line.text):
         if line.is_taken(*match.span()):
             continue
-        whole = number.spans(line.text, match)
+        has_unit = _unit_pattern(own).match(line.text, match.end()) is not None
+        whole = number.spans(line.text, match, has_unit)
         for span in whole:
             candidate = _candidate(line, span, wanted, own, part=span != whole[0])
             if candidate is not None:
@@ -84,7 +85,7 @@ def dimensions(profile: Profile | None) -> frozenset[str] | None:
 
 
 def fits(candidate: Candidate, name: str, config: FieldConfig) -> bool:
-    """Whether the candidate's unit lets it be a value of the field: the same quantity, one that shares its units, or no unit."""
+    """Whether the candidate's unit allows the field: of its quantity, of one that shares units, or none."""
     if candidate.dimension is None or config.type is FieldType.NUMBER:
         return True
     wanted = dimension_of(config, name)
@@ -129,8 +130,8 @@ def unit_beside(
 ) -> str | None:
     """The unit after the number, in a neighbouring key ("unit": "V"), or at the end of its own key (temp_c).
 
-    `named` is what the words before the number say it measures: it settles "Temperature 58 min 20" and to which of
-    two values in one object a unit belongs.
+    `named` is what the words before the number say it measures: it settles "Temperature 58 min 20", and
+    to which of two values in one object a unit belongs.
     """
     match = _unit_pattern(own).match(line.text, span.end)
     if match is not None:
@@ -155,14 +156,14 @@ def _agrees(unit: str, named: str | None) -> bool:
 
 
 def _is_part_of_word(line: Line, span: Span) -> bool:
-    """3rd, 12ab, 0x1F: digits with letters behind them that are no unit. Chinese may follow a number without a blank."""
+    """3rd, 12ab, 0x1F: digits with letters behind that are no unit. Chinese may follow without a blank."""
     after = line.text[span.end : span.end + 1]
     return after == "_" or (after.isalpha() and ord(after) < 0x2E80)
 
 
 @lru_cache(maxsize=4096)
 def _is_raw(label: str) -> bool:
-    """Whether a label says that the number is a count of the converter; "[Raw 31]" is a value that was told apart from a score."""
+    """Whether a label says that this is a count of the converter; "[Raw 31]" is the value beside a score."""
     words = set(re.split(r"\W+", lexicon.plain(label)))
     return "[" not in label and not words.isdisjoint(lexicon.words("sentinels", "raw_keys"))
 

@@ -1,7 +1,7 @@
-"""Free text: order numbers, operators, recipes, messages; what a field names that is no measurement, code or asset.
+"""Free text: order numbers, operators, recipes, messages; what is no measurement, code or asset.
 
-Also finds, for every field that is a name of some kind, what stands behind the field's own words: with a field
-"operator: who acknowledged the alarm", the word after "operator" or "acknowledged".
+Also finds, for every field that is a name of some kind, what stands behind the field's own words: for a field
+"operator: who acknowledged the alarm" the word after "operator" or "acknowledged".
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _MESSAGE_WINDOW = 240  # characters at the end of the line that the message is l
 _WORD_MIN = 3  # shorter words of a field's name say nothing
 # Words of names and descriptions that are about fields, not about what they hold.
 _ABOUT_FIELDS = frozenset(
-    "the and for with that this from number name value code text field line person which who what when was were has "
-    "written der die das und von mit aus nummer wert feld zeile text 编号 名称 的".split()
+    "the and for with that this from number name value code text field line person which who what when was "
+    "were has written der die das und von mit aus nummer wert feld zeile text 编号 名称 的".split()
 )
 
 
 def recognise(line: Line, profile: Profile | None = None) -> Iterator[Candidate]:
-    """Values of keys, what stands in quotes, tags, the message at the end: where the profile has a text field."""
+    """Values of keys, quoted strings, tags, the message at the end: where the profile has a text field."""
     if profile is not None:
         yield from _led_by_field(line, profile)
     if profile is None or any(config.type is FieldType.TEXT for config in profile.fields.values()):

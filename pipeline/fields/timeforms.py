@@ -1,7 +1,8 @@
 """The written forms of times: each a compiled expression, and how its groups become a time.
 
-A form is a date layout, a separator and a time layout, in either order. All quantifiers are bounded, so that looking for
-times is linear in the length of the line. Once the form of a pattern is known, reading a time is one match and one datetime.
+A form is a date layout, a separator and a time layout, in either order. All quantifiers are bounded, so
+that looking for times is linear in the length of the line. Once the form is known, reading a time is one
+match and one datetime.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _FROM, _TO = 946_684_800, 2_000_000_000  # 2000-01-01 to 2033-05-18
 
 @dataclass(frozen=True, slots=True)
 class TimeForm:
-    """`kind` says what is written: datetime (date and time), date or time. `rank` orders T1: complete first."""
+    """`kind` says what is written: "datetime", "date" or "time". `rank` orders them by T1: complete first."""
 
     name: str
     kind: str
@@ -38,11 +39,18 @@ def _months() -> str:
     return lexicon.alternatives(name for names in lexicon.load("times")["months"].values() for name in names)
 
 
-def _zone() -> str:
-    names = lexicon.alternatives(
-        [*(z for z in lexicon.load("times")["zones"] if z != "z"), *lexicon.load("times")["ambiguous_zones"]]
+def _zone_names() -> str:
+    lists = lexicon.load("times")
+    return lexicon.alternatives(
+        [*(zone for zone in lists["zones"] if zone != "z"), *lists["ambiguous_zones"]]
     )
-    return rf"(?P<zone>\s?Z(?![^\W_])|\s?[+-]\d{{2}}:?\d{{2}}(?![\d:])|\s?[+-]\d{{2}}(?![\d:.-])|\s(?:{names})(?![^\W_])(?:[+-]\d{{1,2}}(?!\d))?)?"
+
+
+def _zone() -> str:
+    return (
+        r"(?P<zone>\s?Z(?![^\W_])|\s?[+-]\d{2}:?\d{2}(?![\d:])|\s?[+-]\d{2}(?![\d:.-])"
+        rf"|\s(?:{_zone_names()})(?![^\W_])(?:[+-]\d{{1,2}}(?!\d))?)?"
+    )
 
 
 _AMPM = r"(?P<ap>\s?[AaPp]\.?[Mm]\.?(?![^\W_]))?"
@@ -72,7 +80,8 @@ def _time_layouts() -> dict[str, str]:
         "hm": r"(?P<H>\d{1,2}):(?P<M>\d{2})(?!\d|:\d)" + _AMPM + _zone(),
         "dots": r"(?P<H>\d{1,2})\.(?P<M>\d{2})\.(?P<S>\d{2})(?!\d)(?:[.,](?P<f>\d{1,9}))?" + _AMPM + _zone(),
         "dashes": r"(?P<H>\d{2})-(?P<M>\d{2})-(?P<S>\d{2})(?!\d)(?:[.,](?P<f>\d{1,9}))?" + _zone(),
-        "zh": r"(?P<zap>上午|下午|凌晨|晚上|中午)?\s?(?P<H>\d{1,2})\s?[时時点:：]\s?(?P<M>\d{1,2})(?:\s?[分:：]\s?(?:(?P<S>\d{1,2})(?:[.,](?P<f>\d{1,9}))?\s?秒?)?)?(?!\d)",
+        "zh": r"(?P<zap>上午|下午|凌晨|晚上|中午)?\s?(?P<H>\d{1,2})\s?[时時点:：]\s?(?P<M>\d{1,2})"
+        r"(?:\s?[分:：]\s?(?:(?P<S>\d{1,2})(?:[.,](?P<f>\d{1,9}))?\s?秒?)?)?(?!\d)",
         "packed": r"(?P<H>[01]\d|2[0-3])(?P<M>[0-5]\d)(?P<S>[0-5]\d)(?:[.,](?P<f>\d{1,9}))?" + _zone(),
     }
 
@@ -84,9 +93,10 @@ _AFTER = r"(?![A-Za-z0-9]|[-/:]\d)"
 
 # date, time; the order matters: the first form that matches at a place has it.
 _JOINED = (
-    ("ymd", "hms"), ("num", "hms"), ("dMy", "hms"), ("Mdy", "hms"), ("zh", "zh"), ("zh", "hms"), ("compact", "hms"),
-    ("compact", "packed"), ("ymd", "dots"), ("num", "dots"), ("ymd", "dashes"), ("ymd", "packed"), ("ymd", "hm"),
-    ("num", "hm"), ("dMy", "hm"), ("Mdy", "hm"), ("short", "packed"), ("short", "hms"), ("ymd", "zh"),
+    ("ymd", "hms"), ("num", "hms"), ("dMy", "hms"), ("Mdy", "hms"), ("zh", "zh"), ("zh", "hms"),
+    ("compact", "hms"), ("compact", "packed"), ("ymd", "dots"), ("num", "dots"), ("ymd", "dashes"),
+    ("ymd", "packed"), ("ymd", "hm"), ("num", "hm"),
+    ("dMy", "hm"), ("Mdy", "hm"), ("short", "packed"), ("short", "hms"), ("ymd", "zh"),
 )  # fmt: skip
 _TURNED = (
     ("hms", "ymd"),
@@ -112,7 +122,8 @@ def forms() -> Mapping[str, TimeForm]:
     found.append(_form("clf", "datetime", r"(?P<d>\d{2})/(?P<mon>[A-Za-z]{3})/(?P<y>\d{4}):" + times["hms"]))
     for time, date in _TURNED:
         sep = r"(?:\s{1,2}|\s?[|,;]\s?|\son\s|,\s)"
-        found.append(_form(f"{time}_{date}", "datetime", times[time] + sep + dates[date]))
+        after = r"(?:\s(?P<zone2>" + _zone_names() + r"|[+-]\d{4})(?![^\W_]))?"
+        found.append(_form(f"{time}_{date}", "datetime", times[time] + sep + dates[date] + after))
     found += [
         _form("hms", "time", times["hms"]),
         _form("zh_time", "time", times["zh"].replace("[时時点:：]", "[时時点]")),

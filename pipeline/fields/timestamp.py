@@ -1,7 +1,7 @@
-"""Timestamps: when it happened. Times of day, dates, both in every written order, epochs; uptimes are marked so.
+"""Timestamps: when it happened. Dates and times in every written order, epochs; uptimes are marked so.
 
-Recognition and choice follow the labelling rules T1 to T5: date and time beat either alone, readable beats epoch,
-then the first; uptimes, durations, build dates and "next run" are no event times.
+Recognition and choice follow the labelling rules T1 to T5: date and time beat either alone, readable beats
+epoch, then the first; uptimes, durations, build dates and "next run" are no event times.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ _EPOCH_TYPES = frozenset({FieldType.TIMESTAMP, FieldType.NUMBER})
 _KIND_WEIGHT = {"datetime": 0.95, "time": 0.7, "date": 0.5}
 _LEFT = 32  # characters before a time that may say what it is
 _UPTIME = re.compile(
-    r"(?:(?<=\[)|^)\s{0,8}(?P<bracketed>\d{1,9}\.\d{3,9})(?=\]|\s)|(?<=[A-Z] \()\s{0,6}(?P<ticks>\d{1,9})(?=\) )"
+    r"(?:(?<=\[)|^)\s{0,8}(?P<bracketed>\d{1,9}\.\d{3,9})(?=\]|\s)"
+    r"|(?<=[A-Z] \()\s{0,6}(?P<ticks>\d{1,9})(?=\) )"
 )
 _KEY = re.compile(r"(?P<key>[^\W\d_][\w@.\-]{0,31}|@[a-z]{1,16})[\"']?\s?[=:：]\s?[\"']?$")
 _AFTER_NOT_EVENT = (
@@ -33,7 +34,7 @@ _AFTER_NOT_EVENT = (
 
 
 class _Taken:
-    """The characters that a time has already. Asking costs the length of the span, however many times there are."""
+    """The characters that a time has already. Asking costs the length of the span."""
 
     def __init__(self, text: str) -> None:
         self._mask = bytearray(len(text))
@@ -107,7 +108,7 @@ def _not_event() -> re.Pattern[str]:
 
 
 def _epochs(text: str, taken: _Taken) -> Iterator[Candidate]:
-    """Seconds, milli-, micro- or nanoseconds since 1970: where the key says time, or where no key says otherwise."""
+    """Seconds, milli-, micro- or nanoseconds since 1970: the key says time, or no key says otherwise."""
     for match in timeforms.NUMBER.finditer(text):
         digits, span = match.group("digits"), Span(*match.span())
         form = timeforms.epoch_form(digits)
@@ -133,7 +134,7 @@ def _says_time(key: str) -> bool:
 
 
 def pick(text: str, candidates: Sequence[Candidate]) -> Candidate | None:
-    """The record's own time among `candidates` (RULES T1 to T4), or None. A dead clock's is taken when it is alone."""
+    """The record's own time among `candidates` (RULES T1 to T4), or None. A dead clock's is taken last."""
     times = [c for c in candidates if FieldType.TIMESTAMP in c.types and c.weight >= PICKED_MIN]
     return min(times, key=lambda c: (c.bad, _rank(c), c.span.start), default=None)
 

@@ -23,9 +23,9 @@ _Groups = Mapping[str, str | None]
 def normalise(raw: str, context: Context) -> Normalised:
     """UTC, ISO 8601, as precise as written up to the microsecond: "2025-03-03T10:15:10Z".
 
-    A time without zone is the source's; a time without date is the nearest to the arrival, one without year the
-    latest that is not in the future; a date alone is its first moment. Problems: bad_time (no time, or a dead clock),
-    ambiguous_time (03/04/2025 with nothing to tell, a zone of several meanings).
+    A time without zone is the source's; a time without date is the nearest to the arrival, one without year
+    the latest that is not in the future; a date alone is its first moment. Problems: bad_time (no time, a
+    dead clock), ambiguous_time (03/04/2025 with nothing to tell, a zone of several meanings).
     """
     received = context.received_at.astimezone(UTC).replace(tzinfo=None)
     try:
@@ -51,7 +51,7 @@ def form_of(raw: str) -> str:
 
 
 def _read(raw: str, context: Context, received: datetime) -> datetime | None:
-    """The moment in UTC without tzinfo; None when it reads two ways. Raises ValueError, KeyError, OverflowError."""
+    """The moment in UTC, naive; None when it reads two ways. Raises ValueError, KeyError, OverflowError."""
     name = context.form
     if name.startswith("epoch"):
         return datetime.fromtimestamp(timeforms.epoch_seconds(raw, name), UTC).replace(tzinfo=None)
@@ -70,7 +70,7 @@ def _read(raw: str, context: Context, received: datetime) -> datetime | None:
 
 
 def _iso(raw: str, zone: tzinfo, received: datetime) -> datetime | None:
-    """The C parser, for what it knows; it would take 20240305 for a date and more, so the dash is looked for."""
+    """By the C parser, the fastest. It takes more than dates with dashes, so those are asked for."""
     if raw[4:5] != "-" or len(raw) < 19:
         return None
     try:
@@ -92,7 +92,7 @@ def _in_utc(moment: datetime, zone: tzinfo, received: datetime) -> datetime:
 
 
 def _from_groups(part: _Groups, context: Context, received: datetime) -> datetime | None:
-    written = part.get("zone")
+    written = part.get("zone") or part.get("zone2")
     zone = _zone_of(written, context) if written else context.timezone
     if zone is None:
         return None
@@ -183,7 +183,7 @@ def _ambiguous(
 
 
 def learn_order(raws: Sequence[str]) -> str | None:
-    """ "dmy", "mdy" or "ymd" when all these dates read in that order and in no other; None when they do not tell."""
+    """The one order in which all these dates read: dmy, mdy or ymd; None when they do not tell."""
     left = {"dmy", "mdy", "ymd"}
     for raw in raws:
         form = timeforms.forms().get(form_of(raw))

@@ -53,20 +53,14 @@ def lookup(symbol: str) -> Unit | None:
     return symbols().get(symbol) or _folded().get(symbol.lower())
 
 
-# Endings of keys that are no symbols: temp_c, speed_mm_s.
-_SUFFIXES = {
-    "c": "°C", "f": "°F", "k": "K", "degc": "°C", "degf": "°F", "mc": "m°C", "v": "V", "mv": "mV", "kv": "kV", "a": "A",
-    "ma": "mA", "ua": "µA", "mm s": "mm/s", "mms": "mm/s", "m s": "m/s", "ms2": "m/s²", "m s2": "m/s²", "kmh": "km/h",
-    "l min": "l/min", "lmin": "l/min", "m3h": "m³/h", "m3 h": "m³/h", "pct": "%", "percent": "%", "perc": "%",
-    "grad": "Grad", "g": "g", "nm": "Nm", "w": "W", "hz": "Hz", "pa": "Pa", "s": "s", "sec": "s", "min": "min",
-    "h": "h", "hours": "h", "days": "d", "mm": "mm", "um": "µm", "cm": "cm", "m": "m", "kg": "kg", "l": "l", "celsius": "°C",
-    "fahrenheit": "°F", "kelvin": "K", "volts": "V", "volt": "V", "amps": "A", "ampere": "A", "milliamps": "mA", "millivolts": "mV",
-}  # fmt: skip
+@cache
+def _suffixes() -> dict[str, str]:
+    return {ending: symbol for symbol, endings in lexicon.load("suffixes").items() for ending in endings}
 
 
 @lru_cache(maxsize=4096)
 def of_key(key: str) -> str | None:
-    """The unit a key ends with (`temp_c`, `speedRpm`, `Temperature_Celsius`, `p [bar]`), as written in the table; else None.
+    """The unit that a key ends with (`temp_c`, `speedRpm`, `Temperature_Celsius`, `p [bar]`), or None.
 
     One word alone is a name (`C`, `bar`), so a suffix needs a word before it.
     """
@@ -75,8 +69,8 @@ def of_key(key: str) -> str | None:
         if len(parts) <= count:
             continue
         ending = " ".join(parts[-count:]).strip(")] ")
-        if ending in _SUFFIXES:
-            return _SUFFIXES[ending]
+        if ending in _suffixes():
+            return _suffixes()[ending]
         unit = lookup(ending) if len(ending) > 1 else None
         if unit is not None:
             return ending
@@ -94,8 +88,8 @@ def _registry() -> UnitRegistry[float]:
 def factors(symbol: str, target: str) -> tuple[float, float] | None:
     """(slope, offset) from the unit written `symbol` to `target`; None when they do not measure the same.
 
-    `target` comes from the site file and may be any unit pint knows. `symbol` comes from a line: only units of the table
-    are asked of pint, which would otherwise work out whatever a line says (9**9**9).
+    `target` comes from the site file and may be any unit pint knows. `symbol` comes from a line: only units
+    of the table are asked of pint, which would otherwise work out whatever a line says (9**9**9).
     """
     if symbol == target:
         return 1.0, 0.0

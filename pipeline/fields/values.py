@@ -12,10 +12,11 @@ from schemas.extraction import Null
 class Context:
     """What is known beside the span when a value is normalised.
 
-    `timezone` is the source's zone, `received_at` an aware time: both complete times that lack a zone, a date or a year.
-    `unit` is the unit as written beside the span. `form` is the written form (`Candidate.form`) and saves looking for it.
-    `convention` settles what one line cannot: "dmy", "mdy" or "ymd" for 03/04/2025, "comma" or "point" for the decimal
-    mark of 1,234. It is learnt over the lines of a pattern (`timestamp.learn_order`, `number.learn_mark`).
+    `timezone` is the source's zone, `received_at` an aware time: both complete times that lack a zone, a
+    date or a year. `unit` is the unit as written beside the span. `form` is the written form
+    (`Candidate.form`) and saves looking for it. `convention` settles what one line cannot: "dmy", "mdy" or
+    "ymd" for 03/04/2025, "comma" or "point" for the decimal mark of 1,234. It is learnt over the lines of a
+    pattern (`timestamp.learn_order`, `number.learn_mark`).
     """
 
     timezone: tzinfo
@@ -30,8 +31,9 @@ class Normalised:
     """A span, made comparable: a UTC ISO 8601 time, a number in the field's unit, a known code, a name.
 
     `value` is None exactly when `null` is set, or when `problem` says why the value must not be used:
-    out_of_range, unknown_code, unknown_asset, unknown_choice, wrong_unit, bad_time, ambiguous_time, bad_number,
-    ambiguous_number, sentinel. An out_of_range value is kept, so that a person can be shown it.
+    out_of_range, unknown_code, unknown_asset, unknown_choice, wrong_unit, bad_time, ambiguous_time,
+    bad_number, ambiguous_number, sentinel. A value out of range or unknown is kept, so that a person can be
+    shown it.
     """
 
     value: str | float | None = None
