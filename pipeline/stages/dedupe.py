@@ -139,9 +139,7 @@ def content_digest(line: LogLine) -> bytes | None:
     """What a line is known again by; None for a line without date and time, of which equal ones are many."""
     if not numbers.has_date_time(line.text):
         return None
-    return _digest(
-        line.source.encode(), line.topic.encode("utf-8", "replace"), line.text.encode("utf-8", "replace")
-    )
+    return _digest(*(part.encode("utf-8", "surrogatepass") for part in (line.source, line.topic, line.text)))
 
 
 def fold(lines: Iterable[LogLine], known: Mapping[bytes, EventId]) -> Folded:

@@ -28,9 +28,9 @@ _NO_VALUE_WORDS = re.compile(r"-|n\.?a\.?|none|null|unavailable|unknown|undefine
 _WITH_UNIT = re.compile(r"([-+]?[\d.,]+(?:[eE][-+]?\d{1,4})?)\s?([^\W\d_]{1,8}|[°%µ][^\s\d]{0,7})", re.ASCII)
 _DATE_TIME = re.compile(
     r"\d{4}[-/.]?\d{2}[-/.]?\d{2}[T _\-|,]{1,3}\d{1,2}[:.]\d{2}[:.]\d{2}"
-    r"|\d{1,2}[./]\d{1,2}[./]\d{4},? +\d{1,2}:\d{2}:\d{2}|[A-Z][a-z]{2} [ \d]\d \d{2}:\d{2}:\d{2}"
+    r"|\d{1,2}[./]\d{1,2}[./]\d{4}[,| ]{1,3}\d{1,2}:\d{2}:\d{2}|[A-Z][a-z]{2} [ \d]\d \d{2}:\d{2}:\d{2}"
     # An epoch only where a time is expected: elsewhere ten digits are an order or a serial number.
-    r"|(?:^\W{0,3}|(?:ts|time|timestamp)[\"']?\s?[:=]\s?[\"']?)1\d{9}(?:[.\d]\d{3}){0,3}(?!\d)",
+    r"|(?:^\W{0,3}|(?:ts|time|timestamp)[\"']?\s?[:=]\s?[\"']?)1\d{9}(?:\d{3}){0,3}(?!\d)",
     re.ASCII | re.IGNORECASE,
 )
 
