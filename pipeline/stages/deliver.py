@@ -11,13 +11,16 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import structlog
 from sqlalchemy import Connection
 
 from connectors.base import Sink
-from pipeline.store import outbox, reviews
+from pipeline.stages import ticket as tickets
+from pipeline.store import alarms, outbox, reviews
+from pipeline.store.alarms import Opening
 from pipeline.store.engine import Store
 from pipeline.store.outbox import OutboxRow, OutboxState
 from pipeline.store.reviews import NewReview
@@ -87,21 +90,31 @@ class Deliver:
         """One round over what is due; how many rows were worked on."""
         if self._clock_us() < self.resting_until_us:
             return 0
+        limit = 1 if self._failures >= BREAKER_AFTER else CONCURRENCY
         with self._store.read() as connection:
-            limit = 1 if self._failures >= BREAKER_AFTER else CONCURRENCY
-            rows = outbox.due(connection, self._sink.name, self._clock_us(), limit)
-        if not rows:
+            due = outbox.due(connection, self._sink.name, self._clock_us(), limit)
+        if not due:
             return 0
+        rows = await self._store.write(lambda connection: self._take(connection, limit))
         self._waiting = len(rows)
-        queued = [row.id for row in rows if row.state is OutboxState.QUEUED]
-        if queued:
-            await self._store.write(lambda connection: outbox.begin(connection, queued))
         async with asyncio.TaskGroup() as group:
             for row in rows:
                 group.create_task(self._work(row), name=f"{self.name}.{row.id}")
         self._waiting = 0
         self.progressed_at = time.monotonic()
         return len(rows)
+
+    def _take(self, connection: Connection, limit: int) -> list[OutboxRow]:
+        """Mark what is due as being sent; the rows, those that go out for the first time with their alarm
+        as it stands now. One that was cancelled meanwhile is not among them.
+        """
+        rows = outbox.due(connection, self._sink.name, self._clock_us(), limit)
+        ids = {row.intent.opening_id or 0 for row in rows if _is_first(row)}
+        openings = alarms.by_ids(connection, ids) if ids else {}
+        current = [_current(row, openings) for row in rows]
+        outbox.rewrite(connection, [(row.id, row.intent.ticket) for row in current if _is_first(row)])
+        outbox.begin(connection, [row.id for row in rows if row.state is OutboxState.QUEUED])
+        return current
 
     async def _idle(self) -> None:
         try:
@@ -214,16 +227,29 @@ class Deliver:
         if self._failures >= BREAKER_AFTER:
             rest_s = max(rest_s, BREAKER_REST_S)
         if rest_s:
-            rest_s = min(rest_s, outbox.RETRY_MAX_S)
+            rest_s = min(rest_s, outbox.RETRY_AFTER_MAX_S)
             self.resting_until_us = max(self.resting_until_us, self._clock_us() + int(rest_s * 1e6))
 
     @staticmethod
     def _delay_s(attempts: int, retry_after_s: float | None) -> float:
         window = min(outbox.RETRY_MAX_S, RETRY_BASE_S * 2 ** min(attempts, 10))
-        return min(outbox.RETRY_MAX_S, max(retry_after_s or 0.0, random.uniform(0, window)))
+        return min(outbox.RETRY_AFTER_MAX_S, max(retry_after_s or 0.0, random.uniform(0, window)))
 
     def _count(self, result: str) -> None:
         self._metrics.sink_attempts.labels(self._sink.name, result).inc()
+
+
+def _is_first(row: OutboxRow) -> bool:
+    return row.state is OutboxState.QUEUED and row.attempts == 0
+
+
+def _current(row: OutboxRow, openings: Mapping[int, Opening]) -> OutboxRow:
+    """The row with its alarm's counts, severity and state of now; after an attempt its content is fixed."""
+    opening = openings.get(row.intent.opening_id or 0)
+    if opening is None or not _is_first(row):
+        return row
+    ticket = tickets.refreshed(row.intent.ticket, opening)
+    return replace(row, intent=replace(row.intent, ticket=ticket))
 
 
 def _event(written: object) -> EventId:

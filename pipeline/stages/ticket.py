@@ -47,7 +47,7 @@ def build(opening: Opening, change: Change) -> Ticket:
         topic=change.event.topic,
         line=change.text,
         fields=fields,
-        evidence=_evidence(change),
+        evidence=evidence(change),
     )
     return refreshed(ticket, opening)
 
@@ -79,6 +79,7 @@ def bare(opening: Opening) -> Ticket:
         source=opening.source,
         topic=opening.topic,
         line=opening.line,
+        evidence={"event": str(opening.opened), "note": "the evidence is older than what is kept"},
     )
     return refreshed(ticket, opening)
 
@@ -90,8 +91,8 @@ def split_off(ticket: Ticket, opening: Opening, event: EventId) -> Ticket:
     and the evidence says so.
     """
     note = f"opened by event {event}; the line shown is an earlier one of this alarm"
-    evidence = {**ticket.evidence, "note": note}
-    return refreshed(replace(ticket, key=opening.ticket_key or "", evidence=evidence), opening)
+    record = {**ticket.evidence, "event": str(event), "note": note}
+    return refreshed(replace(ticket, key=opening.ticket_key or "", evidence=record), opening)
 
 
 def _title(ticket: Ticket) -> str:
@@ -134,7 +135,8 @@ def _fields(change: Change) -> Iterator[tuple[str, str]]:
                 yield name, text
 
 
-def _evidence(change: Change) -> dict[str, object]:
+def evidence(change: Change) -> dict[str, object]:
+    """Everything known of the event: the line, each field's origin, who read it, the checks it passed."""
     event, decision = change.event, change.decision
     record: dict[str, object] = {
         "event": str(event.id),

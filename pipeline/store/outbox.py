@@ -21,8 +21,11 @@ from pipeline.store.tables import outbox
 from schemas.extraction import Severity
 from schemas.ticket import Ticket
 
-# The longest wait between two tries. A row that claims to wait longer has seen the clock go back: it is due.
+# The longest wait between two tries that we choose ourselves.
 RETRY_MAX_S = 600.0
+# The longest that a server may ask for. A row that claims to wait longer has seen the clock go back: it is
+# due.
+RETRY_AFTER_MAX_S = 6 * 3600.0
 
 
 class OutboxState(StrEnum):
@@ -103,7 +106,7 @@ def due(connection: Connection, sink: str, now_us: int, limit: int) -> list[Outb
             outbox.c.state.in_((OutboxState.QUEUED, OutboxState.LOST)),
             or_(
                 outbox.c.next_try_at_us <= now_us,
-                outbox.c.next_try_at_us > now_us + int(RETRY_MAX_S * 1e6),
+                outbox.c.next_try_at_us > now_us + int(RETRY_AFTER_MAX_S * 1e6),
             ),
         )
         .order_by(outbox.c.id)
@@ -115,6 +118,8 @@ def due(connection: Connection, sink: str, now_us: int, limit: int) -> list[Outb
 def begin(connection: Connection, ids: Sequence[int]) -> None:
     """Mark queued rows as being sent, before the request goes out: after a crash their answers count as
     lost."""
+    if not ids:
+        return
     connection.execute(
         update(outbox)
         .where(outbox.c.id == bindparam("row"), outbox.c.state == OutboxState.QUEUED)
