@@ -63,6 +63,7 @@ class Service:
     tasks: Sequence[Task]
     settled: Callable[[], Awaitable[bool]]  # nothing journaled is left to settle, no ticket left to send now
     notifier: Notifier
+    pinged: Callable[[bool], None]  # hears of every watchdog ping, sent or withheld
     drain_s: float = DRAIN_S
     stop: asyncio.Event = field(default_factory=asyncio.Event)
     ready: asyncio.Event = field(default_factory=asyncio.Event)
@@ -100,7 +101,8 @@ class Service:
         deadline = time.monotonic() + self.drain_s
         for source in self.sources:
             await source.pause()
-        while time.monotonic() < deadline and not await self.settled():
+        # The state is spread over the store and three lanes: it is looked at, nobody could tell it.
+        while time.monotonic() < deadline and not await self.settled():  # noqa: ASYNC110
             await asyncio.sleep(0.05)
         for task in intakes:
             task.cancel()
@@ -114,8 +116,8 @@ class Service:
             stuck = self.stalled()
             if stuck:
                 log.error("service.stalled", lanes=stuck, after_s=STALLED_S)
-            else:
-                self.notifier.watchdog()
+                self.notifier.status(f"stalled: {', '.join(stuck)}")
+            self.pinged(not stuck and self.notifier.watchdog())
             await asyncio.sleep(HEARTBEAT_S)
 
     def stalled(self) -> list[str]:

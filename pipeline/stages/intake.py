@@ -13,6 +13,7 @@ import time
 from collections.abc import Sequence
 
 import structlog
+from pydantic import JsonValue
 
 from connectors.base import Delivery, Source
 from pipeline.store import journal
@@ -42,6 +43,7 @@ class Intake:
         self._store = store
         self._journaled = journaled
         self._metrics = metrics
+        self._position: dict[str, JsonValue] = {}
 
     async def run(self) -> None:
         """Until the source ends. A source that is refused (credentials, client id) rests and is tried
@@ -70,9 +72,12 @@ class Intake:
         self._journaled.set()
 
     async def _append(self, batch: Sequence[Delivery]) -> None:
+        position = self._moved()
         while True:
             try:
-                await self._store.write(lambda conn: journal.append(conn, self.source.name, batch))
+                await self._store.write(
+                    lambda connection: journal.append(connection, self.source.name, batch, position)
+                )
             except StoreUnavailable as error:
                 if not self.holding:
                     log.error("intake.holding", source=self.source.name, error=str(error))
@@ -82,4 +87,10 @@ class Intake:
                 if self.holding:
                     log.info("intake.resumed", source=self.source.name)
                 self.holding = False
+                self._position = position or self._position
                 return
+
+    def _moved(self) -> dict[str, JsonValue] | None:
+        """Where the source goes on after a restart, if that has changed: it belongs to the batch in hand."""
+        position = dict(self.source.position)
+        return position if position != self._position else None

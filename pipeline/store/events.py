@@ -122,6 +122,11 @@ def move_all(connection: Connection, from_state: Outcome | str, rows: Sequence[E
     return {row.id for row in going}
 
 
+def standing(connection: Connection, ids: Sequence[EventId], state: Outcome | str) -> set[EventId]:
+    """Those of `ids` that are in `state` now: what the writer may still move."""
+    return set(_reasons(connection, ids, state)) if ids else set()
+
+
 def get(connection: Connection, id: EventId) -> EventRow | None:
     """One event as it stands; None when it is not decoded yet, or removed by retention."""
     query = (

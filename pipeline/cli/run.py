@@ -1,0 +1,33 @@
+"""`andon run`: the service."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pipeline import config
+from pipeline.cli.output import SiteArgument
+from pipeline.notify import Notifier
+from pipeline.telemetry import configure_logging
+from pipeline.wiring import App
+
+
+def run(
+    site: SiteArgument,
+    log_level: Annotated[str, typer.Option(help="debug, info, warning or error.")] = "info",
+) -> None:
+    """Run the service: sources to sinks, until SIGTERM (or Ctrl-C) drains it."""
+    configure_logging(log_level)  # type: ignore[arg-type]
+    asyncio.run(_serve(config.load(Path(site))))
+
+
+async def _serve(site: config.Site) -> None:
+    async with App(site, Notifier.from_environment()) as app:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, app.service.stop.set)
+        await app.service.run()

@@ -1,0 +1,133 @@
+"""The fast lane: the journal, batch by batch, through `settle`. Waits for nothing but the disk."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+import structlog
+
+from pipeline.patterns.book import Match
+from pipeline.stages.settle import Batch, Settler
+from pipeline.store import journal, unread
+from pipeline.store.engine import Store
+from pipeline.telemetry import Metrics
+from schemas.errors import StoreUnavailable
+from schemas.events import LogLine
+
+T = TypeVar("T")
+
+log = structlog.get_logger(__name__)
+
+# How often open multi-line records are looked at while nothing arrives.
+FLUSH_S = 0.5
+
+# How often a full store is tried again.
+STORE_RETRY_S = 1.0
+
+
+class FastLane:
+    """Settles what is journaled, in order. Sets `unread_put` and `tickets_put` when there is work for
+    others."""
+
+    name = "settle"
+
+    def __init__(
+        self,
+        store: Store,
+        settler: Settler,
+        journaled: asyncio.Event,
+        unread_put: asyncio.Event,
+        tickets_put: asyncio.Event,
+        metrics: Metrics,
+        batch_messages: int,
+        unread_max: int,
+    ) -> None:
+        self.progressed_at = time.monotonic()
+        # Lines of provisional plans to be read once more; when the reader is behind, the oldest need no
+        # check.
+        self.checks: deque[tuple[LogLine, Match]] = deque()
+        self._store = store
+        self._settler = settler
+        self._journaled = journaled
+        self._unread_put = unread_put
+        self._tickets_put = tickets_put
+        self._metrics = metrics
+        self._batch_messages = batch_messages
+        self._unread_max = unread_max
+        self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="settle")
+
+    def backlog(self) -> int:
+        """Messages accepted and not settled."""
+        with self._store.read() as connection:
+            return journal.last_seq(connection) - journal.cursor(connection)
+
+    async def run(self) -> None:
+        await self._in_thread(self._restore)
+        while True:
+            self._journaled.clear()
+            try:
+                while await self.step():
+                    pass
+                await self.step_records()
+            except StoreUnavailable as error:
+                log.error("settle.holding", error=str(error))
+                await self._in_thread(self._restore)
+                await asyncio.sleep(STORE_RETRY_S)
+                continue
+            await self._idle()
+
+    async def step(self) -> bool:
+        """Settle one batch; False when there was nothing to settle."""
+        batch = await self._in_thread(self._prepare)
+        if batch is None:
+            return False
+        await self._commit(batch)
+        return True
+
+    async def step_records(self, *, everything: bool = False) -> None:
+        """Settle the multi-line records that are complete (`everything`: all of them)."""
+        now_us = time.time_ns() // 1000
+        batch = await self._in_thread(lambda: self._settler.flush(now_us, everything=everything))
+        if batch.sources:
+            await self._commit(batch)
+
+    async def _commit(self, batch: Batch) -> None:
+        settlements = await self._store.write(lambda connection: self._settler.commit(connection, batch))
+        self.progressed_at = time.monotonic()
+        for row in batch.rows:
+            self._metrics.events.labels(row.source, row.state).inc()
+        for judged, settlement in zip(batch.judged, settlements, strict=True):
+            self._metrics.events.labels(judged.change.event.source, settlement.outcome).inc()
+        self._settler.book.count(batch.matches, batch.now_us)
+        self.checks.extend(batch.checks)
+        if batch.unread or batch.checks:
+            self._unread_put.set()
+        if batch.judged:
+            self._tickets_put.set()
+
+    def _prepare(self) -> Batch | None:
+        with self._store.read() as connection:
+            messages = journal.after(connection, journal.cursor(connection), self._batch_messages)
+            if not messages:
+                return None
+            room = max(0, self._unread_max - unread.size(connection))
+            return self._settler.prepare(connection, messages, time.time_ns() // 1000, room)
+
+    def _restore(self) -> None:
+        with self._store.read() as connection:
+            self._settler.restore(connection)
+
+    async def _idle(self) -> None:
+        try:
+            async with asyncio.timeout(FLUSH_S):
+                await self._journaled.wait()
+        except TimeoutError:
+            return
+
+    async def _in_thread(self, work: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._pool, work)
