@@ -6,7 +6,18 @@ import re
 from collections.abc import Iterator
 
 from pipeline.fields import code, lexicon
-from pipeline.fields.asset_patterns import HAN, QUANTITY, VERSION, WORD, Found, cells, chinese, led, numbered
+from pipeline.fields.asset_patterns import (
+    HAN,
+    QUANTITY,
+    VERSION,
+    WORD,
+    Found,
+    called,
+    cells,
+    chinese,
+    led,
+    numbered,
+)
 from pipeline.fields.definition import FieldConfig, Profile, fold
 from pipeline.fields.line import Line, Pair
 from pipeline.fields.values import Context, Normalised
@@ -58,6 +69,7 @@ def _all(line: Line) -> Found:
     yield from _objects(line)
     yield from numbered(line)
     yield from led(line)
+    yield from called(line)
     yield from _hosts(line)
     yield from _quoted(line)
     yield from chinese(line)
@@ -202,15 +214,15 @@ def _is_no_tag(raw: str) -> bool:
 
 
 def _parts(raw: str, start: int) -> Found:
-    """The pieces of host:port, src@host, plant/cnc2/temp, RC3_MIN."""
-    if not any(char in raw for char in ":@/_"):
+    """The pieces of host:port, src@host, plant/cnc2/temp, RC3_MIN, Line4.Drive2.Speed."""
+    if not any(char in raw for char in ":@/_."):
         return
     at = start
-    for part in re.split(r"([:@/]|_(?=[A-Z]))", raw):
+    for part in re.split(r"([:@/]|_(?=[A-Z])|\.(?=[A-Za-z]))", raw):
         lettered = any(char.isalpha() for char in part) or (part.isdigit() and len(part) >= 3 and "/" in raw)
         if 1 < len(part) < len(raw) and lettered and not _FILE.fullmatch(part):
             marked = re.search(r"[\d_\-]", part) is not None
-            if marked or "_" not in raw:
+            if marked or not ("_" in raw or "." in raw):
                 yield at, at + len(part), "part", 0.35 if marked else 0.25
         at += len(part)
 

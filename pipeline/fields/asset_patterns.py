@@ -19,7 +19,7 @@ QUANTITY = re.compile(r"[-+]?\d+(?:[.,]\d+)?[A-Za-z°%µ²³/]{0,5}")
 VERSION = re.compile(r"[vV]?\d+(?:\.\d+)+[a-z]?")
 
 _BETWEEN = re.compile(r"[\s,/]{1,2}")  # between the parts of a place: "pack 3 cell 11", "Group:1 Axis:6"
-_NUMBER = r"(?:0x[0-9A-Fa-f]{1,8}|[A-Z]?\d{1,6}[A-Z]?(?:[-./]\d{1,4}){0,3}|[A-Z](?![A-Za-z'’]))"
+_NUMBER = r"(?:0x[0-9A-Fa-f]{1,8}|[A-Z]?\d{1,6}[A-Z]?(?:[-./]\d{1,4}){0,3}|(?-i:[A-Z])(?![A-Za-z'’²³]))"
 _TAG = r"[A-Z]{1,5}[-_]?\d{1,5}[A-Z]?"
 _END = rf"(?![{WORD}%°]|[.,:]\d|[-@/][{LATIN}_])"
 
@@ -33,7 +33,7 @@ def _numbered() -> re.Pattern[str]:
         rf"(?:(?:(?:{before})[\s\-]){{0,2}}(?:{nouns})s?(?:\s(?:{nouns}))?|[{LATIN}]{{2,20}}(?:{compounds}))"
     )
     return re.compile(
-        rf"(?<![{LATIN}0-9_.\-@])(?P<all>{noun}(?:\s?(?:no|nr|id|num|number)\.?)?[\s_:\-]?\s?[#№]?(?P<n>{_NUMBER}|(?P<tag>{_TAG}))){_END}",
+        rf"(?<![{LATIN}0-9_.\-@])(?P<all>{noun}(?:\s?(?:no|nr|id|num|number)(?![a-z])\.?)?[\s_:\-]?\s?[#№]?(?P<n>{_NUMBER}|(?P<tag>{_TAG}))){_END}",
         re.IGNORECASE,
     )
 
@@ -88,6 +88,21 @@ def _is_name(word: str) -> bool:
         and lower not in lexicon.level_words()
         and lexicon.dimension(word) is None
     )
+
+
+@cache
+def _called() -> re.Pattern[str]:
+    nouns = lexicon.alternatives(
+        noun.capitalize() for noun in lexicon.load("assets")["nouns"] if len(noun) > 2
+    )
+    return re.compile(rf"(?<![{LATIN}0-9_.\-@/])(?:{nouns})\s(?P<name>[A-ZÀ-Þ][a-zà-ÿ]{{2,20}})(?![{WORD}])")
+
+
+def called(line: Line) -> Found:
+    """A class word and a name, both with a capital: Aufzug Nord, Tank West; not Motor Overload."""
+    for match in _called().finditer(line.text):
+        if _is_name(match.group("name")):
+            yield (*match.span(), "called", 0.25)
 
 
 @cache

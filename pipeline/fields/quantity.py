@@ -25,6 +25,7 @@ SHARED = {
 _TYPES = frozenset({FieldType.QUANTITY, FieldType.NUMBER})
 UNASKED = 0.15  # weight of a number whose words say it measures what no field of the profile does
 # Symbols that are also words or letters: behind a blank they are units only where nothing says otherwise.
+_ENGLISH = frozenset(("in", "min"))
 _DOUBTFUL = frozenset("in min m h s d g t l L G B N pc ft times events".split())
 
 
@@ -32,7 +33,7 @@ _DOUBTFUL = frozenset("in min m h s d g t l L G B N pc ft times events".split())
 def _unit_pattern(own: frozenset[str] = frozenset()) -> re.Pattern[str]:
     """Any unit of the table, or one of the profile's `own`, right behind a number."""
     names = lexicon.alternatives([*units.symbols(), *own])
-    return re.compile(rf"(?P<gap>\s{{0,2}})[\[(]?(?P<unit>{names})(?![A-Za-zÀ-ɏ0-9_²³/%°])")
+    return re.compile(rf"(?P<gap>\s{{0,2}})[\[(]?(?P<unit>{names})(?![A-Za-zÀ-ɏ0-9_²³/%°]|\s?=)")
 
 
 def recognise(line: Line, profile: Profile | None = None) -> Iterator[Candidate]:
@@ -144,14 +145,15 @@ def unit_beside(
     sibling = line.sibling(pair, "unit_keys")
     if sibling is not None and (units.lookup(sibling) or sibling in own) and _agrees(sibling, named):
         return sibling
-    return units.of_key(pair.key)
+    ending = units.of_key(pair.key)
+    return ending if ending is not None and _agrees(ending, named) else None
 
 
 def _agrees(unit: str, named: str | None) -> bool:
     """Whether a unit can be meant for a value named so; "in" is English before it is an inch."""
     known = units.lookup(unit)
     if named is None or known is None:
-        return unit != "in"
+        return unit not in _ENGLISH
     return known.dimension == named or known.dimension in SHARED.get(named, ())
 
 

@@ -68,6 +68,7 @@ def _date_layouts() -> dict[str, str]:
         + rf"(?P<d>\d{{1,2}})\.?[-/\s]\s?{month}[-/\s,]{{1,2}}(?P<y>\d{{4}}|\d{{2}}(?!\d|:))(?!\d)",
         "Mdy": weekday
         + rf"(?<![^\W\d_]){month}\s{{1,2}}(?P<d>\d{{1,2}})(?!\d|:)(?:,?\s(?P<y>(?:19|20)\d{{2}})(?!\d|:))?",
+        "M-d-y": weekday + rf"(?<![^\W\d_]){month}(?P<ds>[-/])(?P<d>\d{{1,2}})(?P=ds)(?P<y>\d{{4}})(?!\d)",
         "zh": r"(?:(?P<y>\d{4})\s?年\s?)?(?P<mo>\d{1,2})\s?月\s?(?P<d>\d{1,2})\s?日",
         "compact": r"(?P<y>(?:19|20)\d{2})(?P<mo>0[1-9]|1[0-2])(?P<d>[0-2]\d|3[01])",
         "short": r"(?P<y>\d{2})(?P<mo>0[1-9]|1[0-2])(?P<d>[0-2]\d|3[01])",
@@ -93,20 +94,17 @@ _AFTER = r"(?![A-Za-z0-9]|[-/:]\d)"
 
 # date, time; the order matters: the first form that matches at a place has it.
 _JOINED = (
-    ("ymd", "hms"), ("num", "hms"), ("dMy", "hms"), ("Mdy", "hms"), ("zh", "zh"), ("zh", "hms"),
-    ("compact", "hms"), ("compact", "packed"), ("ymd", "dots"), ("num", "dots"), ("ymd", "dashes"),
-    ("ymd", "packed"), ("ymd", "hm"), ("num", "hm"),
-    ("dMy", "hm"), ("Mdy", "hm"), ("short", "packed"), ("short", "hms"), ("ymd", "zh"),
+    ("ymd", "hms"), ("num", "hms"), ("dMy", "hms"), ("Mdy", "hms"), ("M-d-y", "hms"), ("zh", "zh"),
+    ("zh", "hms"), ("compact", "hms"), ("compact", "packed"), ("ymd", "dots"), ("num", "dots"), ("ymd", "dashes"),
+    ("ymd", "packed"), ("ymd", "hm"), ("num", "hm"), ("dMy", "hm"), ("Mdy", "hm"), ("M-d-y", "hm"),
+    ("short", "packed"), ("short", "hms"), ("ymd", "zh"),
 )  # fmt: skip
 _TURNED = (
-    ("hms", "ymd"),
-    ("hms", "num"),
-    ("hms", "dMy"),
-    ("hms", "Mdy"),
-    ("hm", "num"),
-    ("hm", "ymd"),
+    ("hms", "ymd"), ("hms", "num"), ("hms", "dMy"), ("hms", "Mdy"), ("hm", "num"), ("hm", "ymd"),
     ("hm", "dMy"),
-)
+)  # fmt: skip
+# Dates alone: only with four digits of a year, since 1.2.24 is a version and "set 40" no September.
+_ALONE = ("ymd", "num", "dMy", "Mdy", "M-d-y", "zh")
 _NEEDS_SEP = {"short": r"[ T_\-]", "compact": r"[ T_\-]?"}
 
 
@@ -127,9 +125,12 @@ def forms() -> Mapping[str, TimeForm]:
     found += [
         _form("hms", "time", times["hms"]),
         _form("zh_time", "time", times["zh"].replace("[时時点:：]", "[时時点]")),
+        _form("hm", "time", times["hm"]),
     ]
-    found.append(_form("hm", "time", times["hm"]))
-    found += [_form(name, "date", dates[name]) for name in ("ymd", "num", "dMy", "Mdy", "zh")]
+    alone = {name: body.replace(r"|\d{2})(?![\d])", r")(?!\d)") for name, body in dates.items()}
+    alone["Mdy"] = alone["Mdy"].removesuffix("?")  # the year is a must
+    alone["dMy"] = alone["dMy"].replace(r"|\d{2}(?!\d|:))", ")")
+    found += [_form(name, "date", alone[name]) for name in _ALONE]
     return {form.name: form for form in found}
 
 
