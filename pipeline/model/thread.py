@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from enum import StrEnum
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import structlog
 
@@ -26,6 +26,8 @@ from schemas.extraction import Verdict
 # A line within the default context takes some seconds on a slow, busy gateway; systemd allows 40 s for the
 # whole stop.
 STOP_S = 15.0
+
+T = TypeVar("T")
 
 log = structlog.get_logger("andon.model")
 
@@ -44,6 +46,20 @@ class ModelState(StrEnum):
     READY = "ready"
     FAILED = "failed"
     STOPPED = "stopped"
+
+
+class _Turn:
+    """The thread's reader, for one call of `ModelThread.call`."""
+
+    def __init__(self, thread: ModelThread) -> None:
+        self._thread = thread
+
+    @property
+    def name(self) -> str:
+        return self._thread.reader.name
+
+    def read(self, texts: Sequence[str], profile: Profile, labels: Labels) -> list[Verdict]:
+        return [self._thread.read_now(text, profile, labels) for text in texts]
 
 
 class ModelThread:
@@ -97,6 +113,19 @@ class ModelThread:
             await self._loaded.wait()
         return [await self._read_one(text, profile, labels) for text in texts]
 
+    async def call(self, work: Callable[[Reader], T]) -> T:
+        """Runs `work` in the model's thread with whoever reads now, for work that decides while it reads
+        how much more to read. `work` must be bounded: nothing else is read meanwhile. Waits for a model
+        that is still loading.
+
+        Raises what `work` raises, and ModelError after `stop`.
+        """
+        if self.state is ModelState.LOADING:
+            await self._loaded.wait()
+        if self.state is ModelState.STOPPED:
+            raise ModelError("the model thread has been stopped")
+        return await asyncio.get_running_loop().run_in_executor(self._pool, work, _Turn(self))
+
     async def stop(self, timeout_s: float = STOP_S) -> bool:
         """Lets the model go once the line being read is done; False when that takes over `timeout_s`."""
         if self.state is ModelState.STOPPED:
@@ -129,21 +158,15 @@ class ModelThread:
         return self._model
 
     async def _read_one(self, text: str, profile: Profile, labels: Labels) -> Verdict:
+        return (await self.call(lambda reader: reader.read([text], profile, labels)))[0]
+
+    def read_now(self, text: str, profile: Profile, labels: Labels) -> Verdict:
+        """One line, in the model's own thread: by the model when it can, else by the rules."""
         if self.state is ModelState.READY:
             try:
-                return await self._in_thread(self._read_with_model, text, profile, labels)
+                return self._read_with_model(text, profile, labels)
             except ModelError as error:
                 self._fail(str(error))
-        if self.state is ModelState.STOPPED:
-            raise ModelError("the model thread has been stopped")
-        return await self._in_thread(self._read_by_rules, text, profile, labels)
-
-    async def _in_thread(
-        self, read: Callable[[str, Profile, Labels], Verdict], text: str, profile: Profile, labels: Labels
-    ) -> Verdict:
-        return await asyncio.get_running_loop().run_in_executor(self._pool, read, text, profile, labels)
-
-    def _read_by_rules(self, text: str, profile: Profile, labels: Labels) -> Verdict:
         return self._fallback.read([text], profile, labels)[0]
 
     def _read_with_model(self, text: str, profile: Profile, labels: Labels) -> Verdict:
