@@ -58,7 +58,7 @@ class FieldConfig(Strict):
 
     @cached_property
     def known_values(self) -> frozenset[str]:
-        """The known list. One in a CSV file must be read first (`known.resolved`); until then it is empty."""
+        """The known list. One in a CSV file is read with the site file, which puts it here."""
         return frozenset(self.known) if isinstance(self.known, list) else frozenset()
 
     @cached_property

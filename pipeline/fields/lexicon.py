@@ -82,13 +82,9 @@ class Meanings:
                 best, found = len(part), name
         return found
 
-    def last(self, text: str) -> str | None:
-        """The meaning of the last word of `text` that has one."""
-        for word in reversed(_WORD.findall(plain(text))):
-            found = self.of_word(word)
-            if found is not None:
-                return found
-        return None
+    def all(self, text: str) -> list[str]:
+        """The meanings of the words of `text`, in its order."""
+        return [found for word in _WORD.findall(plain(text)) if (found := self.of_word(word)) is not None]
 
 
 _WORD = re.compile(r"[^\W\d_]+")
@@ -107,13 +103,21 @@ def _setpoints() -> Meanings:
 @lru_cache(maxsize=4096)
 def dimension(label: str) -> str | None:
     """What a value labelled so measures ("temperature", "pressure", ...), by the word nearest to its end."""
-    return _dimensions().last(label[-LABEL_MAX:])
+    found = _dimensions().all(label[-LABEL_MAX:])
+    return found[-1] if found else None
+
+
+@lru_cache(maxsize=1024)
+def described_dimension(description: str) -> str | None:
+    """What a field described so measures: the first such word, since what follows tells it from others."""
+    found = _dimensions().all(description)
+    return found[0] if found else None
 
 
 @lru_cache(maxsize=4096)
 def is_setpoint(label: str) -> bool:
     """Whether the words before a number say that it is a setpoint, limit, rating or statistic (RULES Q1)."""
-    return _setpoints().last(label[-LABEL_MAX:]) is not None
+    return bool(_setpoints().all(label[-LABEL_MAX:]))
 
 
 # --- levels and meaning

@@ -64,7 +64,7 @@ def dimension_of(config: FieldConfig, name: str = "") -> str | None:
 
 @lru_cache(maxsize=1024)
 def _dimension(unit: str | None, name: str, description: str) -> str | None:
-    said = lexicon.dimension(name) or lexicon.dimension(description)
+    said = lexicon.dimension(name) or lexicon.described_dimension(description)
     meant = units.dimension(unit) if unit else None
     return said if meant is None or (said is not None and meant in SHARED.get(said, ())) else meant
 

@@ -95,9 +95,9 @@ _AFTER = r"(?![A-Za-z0-9]|[-/:]\d)"
 # date, time; the order matters: the first form that matches at a place has it.
 _JOINED = (
     ("ymd", "hms"), ("num", "hms"), ("dMy", "hms"), ("Mdy", "hms"), ("M-d-y", "hms"), ("zh", "zh"),
-    ("zh", "hms"), ("compact", "hms"), ("compact", "packed"), ("ymd", "dots"), ("num", "dots"), ("ymd", "dashes"),
-    ("ymd", "packed"), ("ymd", "hm"), ("num", "hm"), ("dMy", "hm"), ("Mdy", "hm"), ("M-d-y", "hm"),
-    ("short", "packed"), ("short", "hms"), ("ymd", "zh"),
+    ("zh", "hms"), ("compact", "hms"), ("compact", "packed"), ("ymd", "dots"), ("num", "dots"),
+    ("ymd", "dashes"), ("ymd", "packed"), ("ymd", "hm"), ("num", "hm"), ("dMy", "hm"), ("Mdy", "hm"),
+    ("M-d-y", "hm"), ("short", "packed"), ("short", "hms"), ("ymd", "zh"),
 )  # fmt: skip
 _TURNED = (
     ("hms", "ymd"), ("hms", "num"), ("hms", "dMy"), ("hms", "Mdy"), ("hm", "num"), ("hm", "ymd"),
