@@ -152,10 +152,14 @@ class Extraction:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a reader (model or rules) made of one line: its fields and the decisions it would take."""
+    """What a reader (model or rules) made of one line: its fields and the decisions it would take.
+
+    `notes` tell what a person should know of the reading ("the model saw only parts of a long line").
+    """
 
     extraction: Extraction
     severity: Choice = field(default_factory=Choice)
     category: Choice = field(default_factory=Choice)
     action: Choice = field(default_factory=Choice)
     transition: Transition = Transition.NONE
+    notes: tuple[str, ...] = ()

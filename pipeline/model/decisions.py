@@ -85,15 +85,18 @@ def _worst(terms: tuple[Term, ...]) -> tuple[Severity, float]:
     return worst.severity, worst.weight
 
 
+def nearest(severity: Severity, labels: Labels) -> Severity | None:
+    """The severity, or the next higher one that the site has; None when it has none as high."""
+    return min(
+        (one for one in labels.severities if one.rank >= severity.rank),
+        key=lambda one: one.rank,
+        default=None,
+    )
+
+
 def _configured(severity: Severity, confidence: float, labels: Labels) -> Choice:
-    """The severity, or the next higher one the site has; unsure when it has none above."""
-    if not labels.severities:
-        return Choice()
-    higher = [one for one in labels.severities if one.rank >= severity.rank]
-    if not higher:
-        return Choice(label=None, confidence=0.0, tier=Tier.RULE)
-    nearest = min(higher, key=lambda one: one.rank)
-    return Choice(label=nearest.value, confidence=confidence, tier=Tier.RULE)
+    known = nearest(severity, labels)
+    return Choice(label=known.value, confidence=confidence, tier=Tier.RULE) if known is not None else Choice()
 
 
 def _category_weights(meaning: Meaning, severity: Severity, *, sentinel: bool) -> dict[str, float]:

@@ -142,7 +142,8 @@ _CONTEXT = 24  # characters left of a word in which it can be denied
 
 
 @cache
-def _own(name: str) -> Any:
+def own_list(name: str) -> Any:
+    """The word list in pipeline/model/data/NAME.yaml."""
     text = resources.files(__package__).joinpath("data", f"{name}.yaml").read_text(encoding="utf-8")
     return yaml.load(text, Loader=yaml.BaseLoader)
 
@@ -152,13 +153,13 @@ def concepts() -> dict[str, re.Pattern[str]]:
     """The built-in categories, each with the words by which a site's own label is taken for it."""
     return {
         concept: lexicon.pattern([concept.replace("_", " "), *words["names"]])
-        for concept, words in _own("hints").items()
+        for concept, words in own_list("hints").items()
     }
 
 
 @cache
 def _places() -> dict[str, re.Pattern[str]]:
-    return {concept: lexicon.pattern(words["places"]) for concept, words in _own("hints").items()}
+    return {concept: lexicon.pattern(words["places"]) for concept, words in own_list("hints").items()}
 
 
 @cache
@@ -170,7 +171,7 @@ def _entries() -> tuple[tuple[re.Pattern[str], Severity, str | None, float], ...
             entry["category"] if entry["category"] not in ("null", "") else None,
             float(entry["weight"]),
         )
-        for entry in [*lexicon.load("meaning"), *_own("terms")]
+        for entry in [*lexicon.load("meaning"), *own_list("terms")]
     )
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pipeline.fields import candidates
 from pipeline.fields.definition import Labels, Profile
 from pipeline.model.decisions import Opinion, choose_action, opinion
 from pipeline.model.meaning import understand
 from pipeline.model.scene import Option, Scene, scene
-from pipeline.model.settle import settle
+from pipeline.model.settle import RULE_SCALE, settle
 from pipeline.model.weigh import weigh
 from schemas.extraction import Choice, Extraction, FieldType, Tier, Verdict
 
@@ -48,10 +48,15 @@ class RulesReader:
         return f"rules:{VERSION}"
 
     def read(self, texts: Sequence[str], profile: Profile, labels: Labels) -> list[Verdict]:
-        return [self._verdict(look(text, profile, labels), labels) for text in texts]
+        return [self.verdict(look(text, profile, labels), labels) for text in texts]
 
-    def _verdict(self, view: View, labels: Labels) -> Verdict:
-        fields = settle(view.seen.text, view.table, Tier.RULE)
+    def verdict(self, view: View, labels: Labels) -> Verdict:
+        """What the rules alone make of a line already looked at."""
+        table = {
+            name: [replace(option, score=RULE_SCALE.of(option.score)) for option in options]
+            for name, options in view.table.items()
+        }
+        fields = settle(view.seen.text, table, Tier.RULE)
         said = view.opinion
         action = choose_action(said.category, labels) if said.severity.label else Choice()
         return Verdict(

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from pipeline.model.scene import Option
 from schemas.extraction import FieldValue, Null, Tier
@@ -13,6 +14,20 @@ from schemas.extraction import FieldValue, Null, Tier
 # Below even odds a field is null; within this much of it a person is asked (odds 1:2).
 UNSURE_ODDS = 0.5
 LARGEST = 12.0  # log-odds beyond which a probability is 1 in every way that matters
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Makes a rule's score a log-odds that holds: fitted by logistic regression on lines of our own systems."""
+
+    shift: float
+    slope: float
+
+    def of(self, score: float) -> float:
+        return self.shift + self.slope * score
+
+
+RULE_SCALE = Scale(shift=-0.7, slope=1.3)
 
 
 def settle(text: str, table: Mapping[str, Sequence[Option]], tier: Tier) -> dict[str, FieldValue]:

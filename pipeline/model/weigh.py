@@ -103,7 +103,7 @@ _ECHO = re.compile(r"^\W{0,3}(?:(?:send|sent|tx|>>)\W{0,3})?(?:N\d+\s)?[GM]\d{1,
 
 
 @lru_cache(maxsize=256)
-def _dimension(name: str, config: FieldConfig) -> str | None:
+def dimension(name: str, config: FieldConfig) -> str | None:
     """What the field measures, by its name and description, else by its unit."""
     return (
         lexicon.dimension(name)
@@ -113,7 +113,7 @@ def _dimension(name: str, config: FieldConfig) -> str | None:
 
 
 def _quantity(seen: Scene, candidate: Candidate, name: str, config: FieldConfig, profile: Profile) -> float:
-    wanted = _dimension(name, config)
+    wanted = dimension(name, config)
     if not quantity.fits(candidate, name, config) or candidate.form in ("raw_count", "sentinel_word"):
         return NEVER
     label = seen.label(candidate)
@@ -124,7 +124,7 @@ def _quantity(seen: Scene, candidate: Candidate, name: str, config: FieldConfig,
     rivals = [
         other
         for other, its in profile.fields.items()
-        if its.type is FieldType.QUANTITY and _dimension(other, its) == wanted
+        if its.type is FieldType.QUANTITY and dimension(other, its) == wanted
     ]
     if len(rivals) > 1:  # an inlet and an outlet temperature: their names tell them apart
         score += 3.0 * _named_by(label, name, config) - 1.5

@@ -1,0 +1,217 @@
+"""The prompt: a head that every line of a profile shares, and a body for one line.
+
+The head lists the profile's fields and the site's labels with their descriptions, then worked examples in
+those very words. The body is the line, then a row for each candidate and each decision that ends where an
+option's name would follow; the logits of the names' first tokens are the answer. Nothing is generated.
+
+    Fields:                                   2024-05-01 08:00:01 mixer 4: fault E207 ...
+     device: the equipment                    "mixer 4" is the      <- device? code? none?
+     none: setpoint, limit, count ...         severity:             <- info? warning? ...
+
+Measured on lines of our own against other forms of rows: this one adds most to what the rules know.
+Contextual calibration (subtracting the logits of a content-free row) took away more than it gave, and is not
+done.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from pipeline.fields import lexicon
+from pipeline.fields.definition import FieldConfig, Labels, Profile
+from pipeline.model import decisions, meaning, weigh
+from schemas.errors import ModelOverflow
+from schemas.extraction import Candidate, FieldType, Severity, Span
+
+NONE = "none"
+NONE_MEANS = "setpoint, limit, count, address, anything else"
+# A line of more tokens than this is shown in windows around its candidates: a second or two of work a line at
+# most.
+LINE_TOKENS = 384
+WINDOW_CHARS = 60  # on either side of a candidate
+GAP = " … "
+_SPARE = [
+    *"ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+]  # names of last resort, where all words of a label collide with another's
+
+Tokens = Callable[[str], list[int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """Options of one question: key to the word that stands for it and that word's first token, all different."""
+
+    words: Mapping[str, str]
+    tokens: Mapping[str, int]
+
+    @classmethod
+    def choose(cls, entries: Iterable[tuple[str, Sequence[str]]], tokens: Tokens) -> Names:
+        """The first of each entry's words whose first token no earlier entry has."""
+        words: dict[str, str] = {}
+        firsts: dict[str, int] = {}
+        for key, choices in entries:
+            for word in [*choices, *_SPARE]:
+                found = tokens(" " + word)
+                if found and found[0] not in firsts.values():
+                    words[key], firsts[key] = word, found[0]
+                    break
+            else:
+                raise ModelOverflow(
+                    f"more than {len(_SPARE)} labels have no first token of their own; shorten the list"
+                )
+        return cls(words, firsts)
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One place of the body where an answer is read. `candidate` is None for a decision, named by `decision`."""
+
+    position: int
+    options: tuple[str, ...]
+    candidate: Candidate | None = None
+    decision: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """The tokens of one line's part, where its answers stand, and whether all of the line is in it."""
+
+    tokens: tuple[int, ...]
+    asks: tuple[Ask, ...]
+    whole: bool
+
+
+class Layout:
+    """The prompt of one profile and one set of labels."""
+
+    def __init__(self, profile: Profile, labels: Labels, tokens: Tokens) -> None:
+        self._tokens = tokens
+        self._fields = {name: c for name, c in profile.fields.items() if c.type is not FieldType.TIMESTAMP}
+        entries = [(NONE, (NONE,)), *((name, _field_words(name, c)) for name, c in self._fields.items())]
+        self.fields = Names.choose(entries, tokens)
+        self.decisions = {
+            question: Names.choose(
+                ((label, _label_words(label, said)) for label, said in listed.items()), tokens
+            )
+            for question, listed in _questions(labels).items()
+            if len(listed) > 1
+        }
+        self._labels = labels
+        self.head = tuple(tokens(self._head()))
+
+    # ---- head
+
+    def _head(self) -> str:
+        parts = ["Fields:", *(f" {self.fields.words[name]}: {_about(c)}" for name, c in self._fields.items())]
+        parts.append(f" {NONE}: {NONE_MEANS}")
+        for question, names in self.decisions.items():
+            listed = _questions(self._labels)[question]
+            parts.append(f"{question.capitalize()}:")
+            parts.extend(f" {names.words[label]}: {_one_line(said)}" for label, said in listed.items())
+        return "\n".join([*parts, "", *self._examples(), "Line: "])
+
+    def _examples(self) -> list[str]:
+        parts: list[str] = []
+        for example in meaning.own_list("examples"):
+            parts.append(f"Line: {example['line']}")
+            parts.extend(f'"{row["text"]}" is the {self._name_of(row["is"])}' for row in example["rows"])
+            parts.extend(self._example_decisions(example))
+            parts.append("")
+        return parts
+
+    def _name_of(self, kind: str) -> str:
+        for name, config in self._fields.items():
+            quantity = config.type is FieldType.QUANTITY and weigh.dimension(name, config) == kind
+            if quantity or config.type.value == kind:
+                return self.fields.words[name]
+        return NONE
+
+    def _example_decisions(self, example: Mapping[str, str]) -> list[str]:
+        severity = decisions.nearest(Severity(example["severity"]), self._labels)
+        concepts = decisions.label_concepts(tuple(self._labels.categories.items()))
+        category = next(
+            (label for label, concept in concepts.items() if concept == example["category"]), None
+        )
+        answers = {"severity": severity.value if severity is not None else None, "category": category}
+        return [
+            f"{question}: {self.decisions[question].words[answer]}"
+            for question, answer in answers.items()
+            if answer is not None and question in self.decisions
+        ]
+
+    # ---- body
+
+    def body(self, text: str, rows: Mapping[Candidate, Sequence[str]]) -> Body:
+        """The part of one line: `rows` tells which fields each candidate may be asked for."""
+        shown = self._tokens(_one_line(text) + "\n")
+        whole = len(shown) <= LINE_TOKENS
+        if not whole:
+            shown = self._tokens(_one_line(windows(text, [c.span for c in rows])) + "\n")
+        tokens, asks = list(shown), []
+        for candidate, names in rows.items():
+            tokens += self._tokens(f'"{_written(text, candidate)}" is the')
+            asks.append(Ask(len(tokens) - 1, (NONE, *names), candidate=candidate))
+            tokens += self._tokens("\n")
+        for question, options in self.decisions.items():
+            tokens += self._tokens(f"{question}:")
+            asks.append(Ask(len(tokens) - 1, tuple(options.words), decision=question))
+            tokens += self._tokens("\n")
+        return Body(tuple(tokens), tuple(asks), whole)
+
+    def option_tokens(self, ask: Ask) -> list[int]:
+        names = self.decisions[ask.decision] if ask.decision else self.fields
+        return [names.tokens[option] for option in ask.options]
+
+
+def windows(text: str, spans: Sequence[Span]) -> str:
+    """The line's beginning and what stands around each span; gaps are shown as such."""
+    pieces = [(0, 2 * WINDOW_CHARS)]
+    for span in sorted(spans):
+        start, end = max(0, span.start - WINDOW_CHARS), span.end + WINDOW_CHARS
+        if start <= pieces[-1][1]:
+            pieces[-1] = (pieces[-1][0], max(pieces[-1][1], end))
+        else:
+            pieces.append((start, end))
+    return GAP.join(text[start:end] for start, end in pieces)
+
+
+def _questions(labels: Labels) -> dict[str, dict[str, str]]:
+    return {
+        "severity": {severity.value: said for severity, said in labels.severities.items()},
+        "category": labels.categories,
+        "action": labels.actions,
+    }
+
+
+def _field_words(name: str, config: FieldConfig) -> list[str]:
+    """A field's own words, the last first: in "inlet temperature" that is what it is."""
+    return [*reversed(_words(name)), *_words(config.description)]
+
+
+def _label_words(label: str, description: str) -> list[str]:
+    """A label's own words, the first first: in "hardware_fault" that tells it from "sensor_fault"."""
+    return [*_words(label), *_words(description)]
+
+
+def _words(text: str) -> list[str]:
+    return [word for word in re.split(r"[\W_]+", lexicon.plain(text)) if len(word) > 1]
+
+
+def _about(config: FieldConfig) -> str:
+    unit = f" ({config.unit})" if config.unit else ""
+    choices = f" ({', '.join(config.choices)})" if config.choices else ""
+    return _one_line(config.description) + unit + choices
+
+
+def _written(text: str, candidate: Candidate) -> str:
+    after = text[candidate.span.end : candidate.span.end + 2]
+    unit = candidate.unit or ""
+    gap = " " if unit and after.startswith(" ") else ""
+    return _one_line(candidate.span.of(text) + gap + unit)
+
+
+def _one_line(text: str) -> str:
+    """Line ends and other control characters as blanks: a log line cannot write rows of its own."""
+    return re.sub(r"[\x00-\x1f\x7f\u0085\u2028\u2029]+", " ", text)
