@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 
+from pipeline.patterns.signature import sign
 from pipeline.stages.decode import HEAD_BYTES, Refused
 from pipeline.stages.judge import Judged
 from pipeline.stages.ticket import evidence
@@ -15,6 +17,8 @@ from schemas.events import EventId, LogLine, Message
 OVERDUE, OVERFLOW = "unread_too_long", "unread_overflow"
 # Readings disagree about the pattern.
 DISPUTED = "disputed"
+# The profile that the line waited for is not in the site file any more.
+UNKNOWN_PROFILE = "unknown_profile"
 
 
 def about(judged: Judged, now_us: int) -> NewReview:
@@ -45,7 +49,7 @@ def raw(line: LogLine, reason: str, now_us: int, pattern_id: int | None = None) 
         id=line.id,
         source=line.source,
         topic=line.topic,
-        group_key=group_key(reason, pattern_id, line.source),
+        group_key=group_key(reason, pattern_id, _kind_of(line)),
         reason=reason,
         created_at_us=now_us,
         event=dump_event(line),
@@ -69,6 +73,11 @@ def refused(message: Message, what: Refused, now_us: int) -> NewReview:
 def orphan(message: Message, reason: str, now_us: int) -> NewReview:
     """A message that cannot be decoded as a whole."""
     return refused(message, Refused(EventId(message.seq, 0), reason, message.payload[:HEAD_BYTES]), now_us)
+
+
+def _kind_of(line: LogLine) -> str:
+    """Lines of one pattern are one question, also before the pattern has an id."""
+    return hashlib.sha256(sign(line.text).text.encode("utf-8", "replace")).hexdigest()[:16]
 
 
 def group_key(reason: str, pattern_id: int | None, source: str) -> str:

@@ -150,13 +150,20 @@ class Settler:
             unread.remove(connection, [row.id for row in rows])
         return len(rows)
 
-    def ask_raw(self, connection: Connection, lines: Sequence[LogLine], reason: str, now_us: int) -> None:
+    def ask_raw(
+        self,
+        connection: Connection,
+        lines: Sequence[LogLine],
+        reason: str,
+        now_us: int,
+        pattern_id: int | None = None,
+    ) -> None:
         """Unread lines that wait no longer: a person sees them as they are."""
         standing = events.standing(connection, [line.id for line in lines], UNREAD)
         batch = Batch(now_us)
         for line in lines:
             if line.id in standing:
-                self._ask(questions.raw(line, reason, now_us), Kind.LINE, batch)
+                self._ask(questions.raw(line, reason, now_us, pattern_id), Kind.LINE, batch)
         events.move_all(connection, UNREAD, batch.rows)
         reviews.put(connection, batch.questions)
         unread.remove(connection, [line.id for line in lines])

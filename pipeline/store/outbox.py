@@ -183,6 +183,20 @@ def cancel(connection: Connection, key: str) -> bool:
     return bool(done.rowcount)
 
 
+def requeue(connection: Connection, key: str, sink: str, now_us: int) -> bool:
+    """Send again what was given up, because a person said so; False when it was not given up."""
+    done = connection.execute(
+        update(outbox)
+        .where(
+            outbox.c.key == key,
+            outbox.c.sink == sink,
+            outbox.c.state.in_((OutboxState.DEAD, OutboxState.UNKNOWN)),
+        )
+        .values(state=OutboxState.QUEUED, next_try_at_us=now_us, error=None)
+    )
+    return bool(done.rowcount)
+
+
 def counts(connection: Connection) -> dict[str, int]:
     """Rows by state."""
     query = select(outbox.c.state, func.count()).group_by(outbox.c.state)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import Connection, Row, case, func, select, text, update
+from sqlalchemy import Connection, Row, case, func, or_, select, text, update
 from sqlalchemy.dialects.sqlite import insert
 
 from pipeline.store import audit
@@ -114,6 +114,20 @@ def of_group(
     query = (
         select(reviews)
         .where(reviews.c.state == state, reviews.c.group_key == group_key)
+        .order_by(reviews.c.id)
+        .limit(limit)
+    )
+    return [_review(row) for row in connection.execute(query)]
+
+
+def of_pattern(connection: Connection, pattern_id: int | None, group_key: str, limit: int) -> list[Review]:
+    """Open questions of one group, and those of one pattern whatever their reason, oldest first."""
+    query = (
+        select(reviews)
+        .where(
+            reviews.c.state == ReviewState.OPEN,
+            or_(reviews.c.group_key == group_key, reviews.c.pattern_id == pattern_id),
+        )
         .order_by(reviews.c.id)
         .limit(limit)
     )

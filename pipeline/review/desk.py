@@ -1,0 +1,275 @@
+"""The review desk: list, show, approve, correct, reject. What a person decides, the pattern keeps.
+
+An answer about a line is a lesson: it is taught to the line's pattern as a person's, never overwritten by a
+reader, and every open question about that pattern which it answers is answered with it. Teaching, moving
+the events, closing the questions and the audit entries are one transaction.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+from sqlalchemy import Connection
+
+from pipeline.patterns import Book, Match, Taught, Teaching, keep
+from pipeline.review.correction import Correction, ReviewRefused, lesson_of
+from pipeline.stages.feed import Feed
+from pipeline.stages.judge import Judged
+from pipeline.stages.settle import Settler
+from pipeline.stages.validate import Checked
+from pipeline.store import events, outbox, reviews
+from pipeline.store.codec import load_event
+from pipeline.store.engine import Store
+from pipeline.store.reviews import Review, ReviewState
+from schemas.events import LogLine
+from schemas.extraction import Extraction
+from schemas.ticket import Outcome, Settlement
+
+__all__ = ["Correction", "Desk", "ReviewRefused"]
+
+# Questions about tickets, not about readings: the event has its outcome already.
+ABOUT_TICKETS = frozenset({"dead_letter", "ticket_unknown"})
+
+# Why an event that a person has dismissed was discarded.
+REJECTED = "rejected_by_person"
+
+# Held events answered by one lesson in one transaction; more of them follow in the next.
+REPLAY_CHUNK = 500
+
+
+def now_us() -> int:
+    return time.time_ns() // 1000
+
+
+class Desk:
+    """Every method is safe to call from the event loop; `changed` is called after something was answered."""
+
+    def __init__(
+        self,
+        store: Store,
+        book: Book,
+        settler: Settler,
+        feeds: Mapping[str, Feed],
+        changed: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._store = store
+        self._book = book
+        self._settler = settler
+        self._feeds = feeds
+        self._changed = changed
+
+    async def list(self, limit: int = 100) -> list[dict[str, Any]]:
+        """Open questions by group: worst first, then largest, then oldest."""
+        with self._store.read() as connection:
+            groups = reviews.groups(connection, limit)
+            samples = [reviews.get(connection, group.sample_id) for group in groups]
+        return [
+            {"id": group.sample_id, **asdict(group), "line": _text(sample)}
+            for group, sample in zip(groups, samples, strict=True)
+        ]
+
+    async def show(self, review_id: int) -> dict[str, Any]:
+        """One question with everything known about it."""
+        review = self._get(review_id)
+        return {"id": review.review_id, "state": str(review.state), **_asked(review)}
+
+    async def approve(self, review_id: int, who: str, group: bool = True) -> dict[str, Any]:
+        """What was read is right. With `group`, for every open question like this one."""
+        review = self._open(review_id)
+        if review.asked.reason in ABOUT_TICKETS:
+            return await self._send_again(review, who)
+        return await self._teach(review, Correction(), ReviewState.APPROVED, who, group)
+
+    async def correct(self, review_id: int, who: str, correction: Correction) -> dict[str, Any]:
+        """What was read is wrong, or not known; `correction` says what is right, for the whole pattern."""
+        return await self._teach(self._open(review_id), correction, ReviewState.CORRECTED, who, True)
+
+    async def reject(self, review_id: int, who: str, why: str, group: bool = False) -> dict[str, Any]:
+        """Nothing is to be done about it; nothing is taught. With `group`, for every open question like
+        this one."""
+        review = self._open(review_id)
+
+        def write(connection: Connection) -> int:
+            questions = [review]
+            if group:
+                questions = reviews.of_group(connection, review.asked.group_key, REPLAY_CHUNK)
+            for each in questions:
+                settlement = Settlement(each.asked.id, Outcome.DISCARD, REJECTED)
+                if each.asked.reason not in ABOUT_TICKETS:
+                    events.move(connection, each.asked.id, Outcome.REVIEW, settlement)
+                reviews.resolve(connection, each.review_id, ReviewState.REJECTED, who, now_us(), {"why": why})
+            return len(questions)
+
+        return await self._answered(write)
+
+    async def _send_again(self, review: Review, who: str) -> dict[str, Any]:
+        reading = review.asked.reading
+
+        def write(connection: Connection) -> int:
+            outbox.requeue(connection, str(reading["key"]), str(reading["sink"]), now_us())
+            reviews.resolve(connection, review.review_id, ReviewState.APPROVED, who, now_us())
+            return 1
+
+        return await self._answered(write)
+
+    async def _teach(
+        self, review: Review, correction: Correction, state: ReviewState, who: str, group: bool
+    ) -> dict[str, Any]:
+        line = _line(review)
+        feed = self._feeds.get(line.source)
+        if feed is None:
+            raise ReviewRefused(f"the site file knows no source {line.source!r} any more; reject it instead")
+        match = self._book.match(feed.profile_name, line.text)
+        lesson = lesson_of(
+            line,
+            self._as_read(line, match, feed),
+            match.taught.lesson if match.taught is not None else None,
+            correction,
+            feed.profile,
+            feed.labels,
+            who,
+        )
+        teaching = self._book.propose(feed.profile_name, line.text, lesson, now_us())
+        if teaching is None:
+            raise ReviewRefused("somebody else is teaching this pattern; look again and repeat")
+        return await self._write_lesson(review, teaching, state, who, correction, group)
+
+    def _as_read(self, line: LogLine, match: Match, feed: Feed) -> Extraction | None:
+        if match.taught is None:
+            return None
+        return self._settler.judge(line, match, match.taught).change.extraction
+
+    async def _write_lesson(
+        self,
+        review: Review,
+        teaching: Teaching,
+        state: ReviewState,
+        who: str,
+        correction: Correction,
+        group: bool,
+    ) -> dict[str, Any]:
+        kept = None
+
+        def write(connection: Connection) -> int:
+            nonlocal kept
+            kept = keep(connection, self._book, teaching)
+            if kept is None:
+                raise ReviewRefused("the pattern was taught anew meanwhile; look again and repeat")
+            taught = Taught(teaching.lesson, kept.version, now_us())
+            asked = self._like(connection, review, teaching, group)
+            return self._replay(connection, review, asked, taught, kept.pattern_id, state, who, correction)
+
+        try:
+            answer = await self._answered(write)
+        except BaseException:
+            self._book.abort(teaching)
+            raise
+        assert kept is not None, "the transaction went through"
+        self._book.commit(teaching, kept)
+        return {**answer, "pattern_id": kept.pattern_id}
+
+    def _like(
+        self, connection: Connection, review: Review, teaching: Teaching, group: bool
+    ) -> Sequence[Review]:
+        """The question itself, and with `group` every open one about lines of the same pattern."""
+        if not group:
+            return [review]
+        found = {review.review_id: review}
+        for each in reviews.of_pattern(connection, teaching.pattern_id, review.asked.group_key, REPLAY_CHUNK):
+            if "text" in each.asked.event and self._same_pattern(each, teaching):
+                found[each.review_id] = each
+        return list(found.values())
+
+    def _same_pattern(self, review: Review, teaching: Teaching) -> bool:
+        feed = self._feeds.get(review.asked.source)
+        if feed is None or review.asked.reason in ABOUT_TICKETS:
+            return False
+        match = self._book.match(feed.profile_name, str(review.asked.event["text"]))
+        return (feed.profile_name, match.signature.text, match.variant) == teaching.key
+
+    def _replay(
+        self,
+        connection: Connection,
+        review: Review,
+        asked: Sequence[Review],
+        taught: Taught,
+        pattern_id: int,
+        state: ReviewState,
+        who: str,
+        correction: Correction,
+    ) -> int:
+        """Judge the held lines anew and move those that nothing holds back any more."""
+        answered = 0
+        for each in asked:
+            line = _line(each)
+            known = self._book.match(self._feeds[line.source].profile_name, line.text)
+            match = Match(known.signature, known.variant, pattern_id, taught)
+            judged = self._settler.judge(line, match, taught)
+            if each.asked.group_key == review.asked.group_key or each.review_id == review.review_id:
+                judged = _as_a_person_says(judged, who)
+            if self._settler.settle_held(connection, [judged], Outcome.REVIEW, now_us()):
+                resolution = {"correction": asdict(correction), "taught_by": taught.lesson.taught_by}
+                reviews.resolve(connection, each.review_id, state, who, now_us(), resolution)
+                answered += 1
+        return answered
+
+    async def _answered(self, write: Callable[[Connection], int]) -> dict[str, Any]:
+        answered = await self._store.write(write)
+        self._changed()
+        return {"answered": answered}
+
+    def _get(self, review_id: int) -> Review:
+        with self._store.read() as connection:
+            review = reviews.get(connection, review_id)
+        if review is None:
+            raise ReviewRefused(f"there is no question {review_id}; `andon review list` shows the open ones")
+        return review
+
+    def _open(self, review_id: int) -> Review:
+        review = self._get(review_id)
+        if review.state is not ReviewState.OPEN:
+            raise ReviewRefused(f"question {review_id} is {review.state} by {review.resolved_by} already")
+        return review
+
+
+def _as_a_person_says(judged: Judged, who: str) -> Judged:
+    """A person has seen this question and let it pass: what held it back is a remark from now on."""
+    checked = judged.change.checked
+    passed = Checked([], [], [*checked.passed, f"seen by {who}"], [*checked.remarks, *checked.details])
+    return Judged(replace(judged.change, checked=passed))
+
+
+def _line(review: Review) -> LogLine:
+    if "received_at" not in review.asked.event:
+        raise ReviewRefused(f"{review.asked.reason}: this was never read as a line; reject it with a reason")
+    event = load_event(review.asked.id, review.asked.event)
+    if not isinstance(event, LogLine):
+        raise ReviewRefused("this is a reading, not a line: change its rule in the site file, or reject it")
+    return event
+
+
+def _text(review: Review | None) -> str:
+    if review is None:
+        return ""
+    event = review.asked.event
+    return str(event.get("text") or event.get("written") or event.get("bytes") or "")
+
+
+def _asked(review: Review) -> dict[str, Any]:
+    asked = review.asked
+    return {
+        "event": str(asked.id),
+        "source": asked.source,
+        "topic": asked.topic,
+        "reason": asked.reason,
+        "group_key": asked.group_key,
+        "pattern_id": asked.pattern_id,
+        "severity": asked.severity,
+        "line": _text(review),
+        "reading": dict(asked.reading),
+        "resolved_by": review.resolved_by,
+        "resolution": review.resolution,
+    }
