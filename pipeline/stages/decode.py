@@ -174,7 +174,7 @@ class Decoder:
 
     def _lines(self, frame: _Frame) -> None:
         lines = list(self._split(frame.message.payload))
-        if len(lines) == 1 and isinstance(lines[0], str) and not lines[0].strip():
+        if not any(lines) or all(isinstance(line, str) and not line.strip() for line in lines):
             frame.settle("empty_payload")
             return
         if self._framing == "multiline":

@@ -95,8 +95,9 @@ class _Here:
     quality: str | None = None
     time: str | None = None
 
-    def into(self, key: str) -> _Here:
-        path = self.path if plain(key) in CONTAINERS else (*self.path, clean(key))
+    def into(self, key: str, value: Node) -> _Here:
+        container = isinstance(value, Obj | list) and plain(key) in CONTAINERS
+        path = self.path if container else (*self.path, clean(key))
         return replace(self, path=path, pointer=f"{self.pointer}/{_escaped(key)}")
 
 
@@ -183,7 +184,7 @@ class _Walk:
 
     def _member(self, key: str, value: Node, here: _Here, point: bool) -> None:
         name = plain(key)
-        inner = here.into(key)
+        inner = here.into(key, value)
         if isinstance(value, Obj | list):
             self._open(value, inner)
         elif name in TIME_KEYS or name in ASSET_KEYS or name in UNIT_KEYS or name in QUALITY_KEYS:

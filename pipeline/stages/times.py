@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, tzinfo
 
-from pipeline.fields.timestamp import EARLIEST, MAX_AHEAD
+from pipeline.fields import timevalue
 
+# Dead clocks start in 1970, 1980 or 2000.
+EARLIEST = timevalue.EARLIEST.replace(tzinfo=UTC)
 # A gateway without a clock battery boots into the past; then nothing can be said about the future.
 CLOCK_SET = datetime(2024, 1, 1, tzinfo=UTC)
 
@@ -14,7 +16,7 @@ _EPOCH_UNITS = (1, 1_000, 1_000_000, 1_000_000_000)
 
 def plausible(time: datetime, received_at: datetime) -> bool:
     """Whether an event received at `received_at` can have happened at `time` (both aware)."""
-    return time >= EARLIEST and (received_at < CLOCK_SET or time <= received_at + MAX_AHEAD)
+    return time >= EARLIEST and (received_at < CLOCK_SET or time <= received_at + timevalue.MAX_AHEAD)
 
 
 def event_time(written: str, timezone: tzinfo, received_at: datetime) -> datetime | None:
