@@ -18,7 +18,7 @@ from pipeline.config.builtins import ROUTE_ID, builtins
 from pipeline.config.codes import Code
 from pipeline.fields.definition import FieldConfig, Labels, Profile
 from pipeline.model.options import ModelConfig
-from pipeline.stages.decide import RuleConfig
+from pipeline.stages.rules import RuleConfig
 from pipeline.stages.options import Limits, ReviewConfig
 from pipeline.stages.route import RouteConfig
 from pipeline.store.options import RetentionConfig, StoreConfig

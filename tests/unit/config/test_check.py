@@ -43,7 +43,8 @@ SAID = [
     (
         MQTT.replace("[x]", "[x/#, x/+]") % "",
         [
-            "1:41: sources.a.topics[1]: warning: overlaps topics[0] 'x/#': brokers may deliver what matches both twice"
+            "1:41: sources.a.topics[1]: warning: overlaps topics[0] 'x/#': "
+            "brokers may deliver what matches both twice"
         ],
     ),
     (MQTT % "" + "\nroutes: []", ["1:14: sources.a: warning: is live, but no route takes its alarms"]),
