@@ -11,10 +11,12 @@ import io
 import logging
 import re
 import sys
-from typing import Any, Literal, TextIO
+from typing import Any, Literal, TextIO, get_args
 
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
+
+from schemas.errors import AndonError
 
 Level = Literal["debug", "info", "warning", "error"]
 
@@ -36,12 +38,14 @@ DEPTH = 4
 QUIET = ("alembic", "amqtt", "asyncio", "httpcore", "httpx", "paho", "transitions", "websockets")
 
 
-def configure_logging(level: Level = "info", stream: TextIO | None = None) -> None:
+def configure_logging(level: Level | str = "info", stream: TextIO | None = None) -> None:
     """Send every log event at or above `level` to `stream` (stderr) as JSON with UTC ISO 8601 times.
 
     Replaces what was configured before. A process that does not call this has structlog's default, which
-    prints to stdout: every command of andon calls it first.
+    prints to stdout: every command of andon calls it first. Raises AndonError for a level that is none.
     """
+    if level not in get_args(Level):
+        raise AndonError(f"{level!r} is no log level: {', '.join(get_args(Level))}")
     number = logging.getLevelNamesMapping()[level.upper()]
     shared: list[Processor] = [
         structlog.contextvars.merge_contextvars,

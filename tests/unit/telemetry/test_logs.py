@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from pipeline.telemetry import configure_logging
 from pipeline.telemetry.logs import REDACTED, VALUE_CHARS, Level
+from schemas.errors import AndonError
 
 # What a log call may be given: anything at all.
 VALUES = st.recursive(
@@ -103,6 +104,12 @@ def test_the_level_filters_both_worlds(level: Level, expected: list[str]) -> Non
         getattr(log, name)("ours")
         getattr(library, name)("theirs")
     assert [line["level"] for line in lines(stream)] == [name for name in expected for _ in range(2)]
+
+
+@pytest.mark.parametrize("level", ["", "loud", "INFO", "critical"])
+def test_a_level_that_is_none_is_refused_with_those_that_are(level: str) -> None:
+    with pytest.raises(AndonError, match="debug, info, warning, error"):
+        configure_logging(level)
 
 
 def test_a_second_call_reaches_loggers_in_use() -> None:
