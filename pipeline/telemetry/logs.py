@@ -38,7 +38,7 @@ DEPTH = 4
 QUIET = ("alembic", "amqtt", "asyncio", "httpcore", "httpx", "paho", "transitions", "websockets")
 
 
-def configure_logging(level: Level | str = "info", stream: TextIO | None = None) -> None:
+def configure_logging(level: Level = "info", stream: TextIO | None = None) -> None:
     """Send every log event at or above `level` to `stream` (stderr) as JSON with UTC ISO 8601 times.
 
     Replaces what was configured before. A process that does not call this has structlog's default, which

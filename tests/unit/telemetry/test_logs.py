@@ -107,7 +107,7 @@ def test_the_level_filters_both_worlds(level: Level, expected: list[str]) -> Non
 
 
 @pytest.mark.parametrize("level", ["", "loud", "INFO", "critical"])
-def test_a_level_that_is_none_is_refused_with_those_that_are(level: str) -> None:
+def test_a_level_that_is_none_is_refused_with_those_that_are(level: Any) -> None:
     with pytest.raises(AndonError, match="debug, info, warning, error"):
         configure_logging(level)
 
