@@ -43,8 +43,11 @@ from schemas.errors import SourceError
 # fsync needs to be worth it.
 BATCH_MAX = 512
 
-# Over the time that the link needs to connect (10 s) or to hang up (3 s).
-JOIN_S = 15.0
+# Over the time that a connected link needs to hang up (3 s).
+JOIN_S = 5.0
+
+# For a link's thread that has nothing left to do.
+QUICK_JOIN_S = 1.0
 
 _NO_QOS_2 = (
     "qos 2 is refused: even with acknowledgement by hand the client library confirms a QoS 2 message "
@@ -206,6 +209,10 @@ class MqttSource:
         self._paused = False
 
     async def batches(self) -> AsyncIterator[Sequence[Delivery]]:
+        if self._paused:
+            return
+        if self._link is not None:
+            await asyncio.to_thread(self._link.join, QUICK_JOIN_S)  # a refused one is about to end
         inbox = self._connect()
         while batch := await inbox.take(self._batch_max):
             yield batch
@@ -240,7 +247,9 @@ class MqttSource:
             return
         self._mailbox.stopping.set()
         self._mailbox.wake()
-        await asyncio.to_thread(self._link.join, JOIN_S)
+        # A thread that is still trying to connect has nothing to say, and ends by itself.
+        wait_s = JOIN_S if self._counters.connected else QUICK_JOIN_S
+        await asyncio.to_thread(self._link.join, wait_s)
 
     async def check(self) -> Check:
         """Visit the broker under another client id: may we connect, subscribe, and be heard?"""
@@ -276,7 +285,6 @@ class MqttSource:
             raise SourceError(f"source {self.name} is being read already")
         loop = asyncio.get_running_loop()
         mailbox = Mailbox()
-        mailbox.paused = self._paused
         inbox = Inbox(
             loop, on_room=mailbox.wake, messages_max=self._queue_messages, bytes_max=self._queue_bytes
         )

@@ -93,6 +93,7 @@ class Connection:
         self._overfull = False
         self._more = False
         self._dropping = 0
+        self._odd_topic_told = False
         self._heard_at = self._pinged_at = self._opened_at = time.monotonic()
         self._paho_error = LastError()
         self._poll = select.poll()
@@ -352,7 +353,9 @@ class Connection:
         except UnicodeDecodeError:
             text = raw.decode("utf-8", "backslashreplace")
             self._counters.odd_topics += 1
-            self._tell(NoticeKind.ODD_TOPIC, f"the topic {text} is no valid UTF-8", 1)
+            if not self._odd_topic_told:
+                self._odd_topic_told = True  # once a connection; the counter knows how many
+                self._tell(NoticeKind.ODD_TOPIC, f"the topic {text} is no valid UTF-8", 1)
             return text
 
     def _drop(self) -> None:

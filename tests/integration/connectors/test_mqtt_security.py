@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import paho.mqtt.client as paho
 import pytest
 from certificates import Certificates
 from consumer import Consumer, Notices, consuming, until
 from mosquitto import Mosquitto
+from paho.mqtt.enums import CallbackAPIVersion
 from ports import free_port
 
 from connectors.base import NoticeKind
@@ -106,9 +108,6 @@ async def test_tls_carries_a_burst(tls: Mosquitto, certificates: Certificates, p
 
 
 def _publish_tls(port: int, ca: str, count: int) -> None:
-    import paho.mqtt.client as paho
-    from paho.mqtt.enums import CallbackAPIVersion
-
     client = paho.Client(CallbackAPIVersion.VERSION2)
     client.tls_set(ca)
     client.connect("localhost", port)

@@ -1,0 +1,488 @@
+"""HttpSink against a real HTTP server: every status, and every way in which an answer can fail."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+import socket
+import ssl
+import struct
+import tracemalloc
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from certificates import Certificates
+from ports import free_port
+from web import Handler, Request, Web, answer
+
+from connectors.base import Receipt
+from connectors.http import HttpSink, HttpSinkConfig
+from schemas.errors import SecretError, SinkBusy, SinkRejected, SinkUnknown
+from schemas.extraction import Severity
+from schemas.ticket import Ticket
+
+TICKET = Ticket(
+    key="abc/1 ü",
+    title="press 7 hot",
+    body="92 C",
+    severity=Severity.ERROR,
+    asset="press7",
+    cause="F30002",
+    fields={"temperature": "92"},
+)
+PLAIN = Ticket(key="abc1", title="t", body="b", severity=Severity.ERROR, asset="a", cause="c")
+
+
+@asynccontextmanager
+async def sink(web: Web, base: Path = Path(), **given: Any) -> AsyncIterator[HttpSink]:
+    config = HttpSinkConfig.model_validate({"type": "http", "url": f"{web.url}/tickets", **given})
+    built = config.build("itsm", base=base)
+    try:
+        yield built
+    finally:
+        await built.close()
+
+
+async def outcome(handler: Handler, **given: Any) -> Receipt:
+    async with Web(handler) as web, sink(web, **given) as itsm:
+        return await itsm.create(PLAIN)
+
+
+# What goes out.
+
+
+async def test_the_whole_ticket_goes_out_under_its_key() -> None:
+    async with Web(answer(201, b'{"id": 17}')) as web, sink(web) as itsm:
+        assert await itsm.create(PLAIN) == Receipt("17")
+    (request,) = web.requests
+    assert (request.method, request.target) == ("POST", "/tickets")
+    assert request.headers["idempotency-key"] == "abc1"
+    assert request.headers["content-type"] == "application/json"
+    assert request.document["severity"] == "error"
+    assert request.document["occurrences"] == 1
+    assert set(request.document) >= {"key", "title", "body", "asset", "cause", "fields", "evidence"}
+
+
+async def test_a_template_and_a_nested_reference() -> None:
+    body = {"issue": {"subject": "{title}", "n": "{occurrences}", "t": "{fields.temperature}"}, "fixed": 7}
+    async with Web(answer(200, b'{"issue": {"id": "P-9"}}')) as web:
+        async with sink(web, body=body, reference="/issue/id", idempotency_header="X-Key") as itsm:
+            assert (await itsm.create(PLAIN)).reference == "P-9"
+    (request,) = web.requests
+    assert request.document == {"issue": {"subject": "t", "n": 1, "t": None}, "fixed": 7}
+    assert request.headers["x-key"] == "abc1"
+    assert "idempotency-key" not in request.headers
+
+
+async def test_secret_headers_are_sent_and_never_shown(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("Token token=s3cret-token-value\n")
+
+    async def echo(request: Request, writer: asyncio.StreamWriter) -> None:
+        value = request.headers["authorization"]
+        await answer(422, f"bad: {value} / {value.split('=')[1]}".encode())(request, writer)
+
+    headers = {"Authorization": {"file": "token"}, "X-Plant": "hall 2"}
+    async with Web(echo) as web, sink(web, tmp_path, headers=headers) as itsm:
+        with pytest.raises(SinkRejected) as caught:
+            await itsm.create(PLAIN)
+    assert web.requests[0].headers["authorization"] == "Token token=s3cret-token-value"
+    assert web.requests[0].headers["x-plant"] == "hall 2"
+    shown = f"{caught.value} {caught.value.body} {caught.value.__cause__} {caught.value.__context__} {itsm!r}"
+    assert "s3cret" not in shown
+    assert "bad: ***" in caught.value.body
+
+
+@pytest.mark.parametrize("secret", ["two\nlines", "ümlaut", "nul\0"])
+def test_a_secret_that_is_no_header_is_refused_without_saying_it(tmp_path: Path, secret: str) -> None:
+    (tmp_path / "token").write_text(secret)
+    config = HttpSinkConfig(type="http", url="http://h/", headers={"X-Key": {"file": "token"}})  # type: ignore[dict-item]
+    with pytest.raises(SecretError) as caught:
+        config.build("itsm", base=tmp_path)
+    assert secret not in str(caught.value)
+
+
+async def test_no_proxy_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{free_port()}")
+    assert await outcome(answer(201, b'{"id": 1}')) == Receipt("1")
+
+
+# Every status.
+
+
+@pytest.mark.parametrize("status", [200, 201, 202, 204])
+async def test_success(status: int) -> None:
+    assert await outcome(answer(status, b'{"id": "A-1"}' if status != 204 else b"")) == Receipt(
+        "A-1" if status != 204 else ""
+    )
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"OK", b"[]", b'{"id": null}', b'{"id": {"x": 1}}', b"\xff", b"[" * 5000]
+)
+async def test_created_without_a_reference_is_created(body: bytes) -> None:
+    """A second ticket would be worse than one whose number we do not know."""
+    assert await outcome(answer(201, body)) == Receipt("")
+    assert await outcome(answer(201, body, Location="/tickets/9")) == Receipt("/tickets/9")
+
+
+@pytest.mark.parametrize("status", [408, 409, 425, 429, 500, 501, 502, 503, 504, 507, 599])
+async def test_busy(status: int) -> None:
+    with pytest.raises(SinkBusy) as caught:
+        await outcome(answer(status, b"later"))
+    assert caught.value.retry_after_s is None
+    assert caught.value.retriable
+    assert caught.value.may_exist == (status in {500, 502, 504})
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 405, 410, 413, 415, 422, 451])
+async def test_rejected_with_the_start_of_its_reason(status: int) -> None:
+    with pytest.raises(SinkRejected) as caught:
+        await outcome(answer(status, b"because " + b"x" * 10_000))
+    assert not caught.value.retriable
+    assert caught.value.body.startswith("because xxx")
+    assert len(caught.value.body) == 4096
+    assert str(status) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"Retry-After": "37"}, 37.0),
+        ({"Retry-After": "Wed, 21 Oct 2026 07:28:37 GMT", "Date": "Wed, 21 Oct 2026 07:28:00 GMT"}, 37.0),
+        ({"Retry-After": "whenever"}, None),
+    ],
+)
+@pytest.mark.parametrize("status", [429, 503])
+async def test_retry_after(status: int, headers: dict[str, str], seconds: float | None) -> None:
+    with pytest.raises(SinkBusy) as caught:
+        await outcome(answer(status, **headers))
+    assert caught.value.retry_after_s == seconds
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+async def test_a_redirect_is_refused_and_named(status: int, tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("s3cret-token")
+    async with Web(answer(201)) as elsewhere:
+        target = f"{elsewhere.url}/steal?token=abc"
+        async with Web(answer(status, Location=target)) as web:
+            async with sink(web, tmp_path, headers={"X-Token": {"file": "token"}}) as itsm:
+                with pytest.raises(SinkRejected, match=r"redirect to http://127\.0\.0\.1:") as caught:
+                    await itsm.create(PLAIN)
+    assert elsewhere.requests == []
+    assert "abc" not in str(caught.value)
+
+
+# Every way in which an answer can fail.
+
+
+async def test_nobody_listens() -> None:
+    config = HttpSinkConfig(type="http", url=f"http://127.0.0.1:{free_port()}/")
+    itsm = config.build("itsm")
+    with pytest.raises(SinkBusy, match="no connection"):
+        await itsm.create(PLAIN)
+    assert not (await itsm.check()).ok
+    await itsm.close()
+
+
+async def test_a_name_that_does_not_exist() -> None:
+    itsm = HttpSinkConfig(type="http", url="http://no-such-host.invalid/").build("itsm")
+    with pytest.raises(SinkBusy, match="no connection"):
+        await itsm.create(PLAIN)
+    await itsm.close()
+
+
+async def test_a_server_that_accepts_and_says_nothing_is_unknown() -> None:
+    async def silent(_request: Request, _writer: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(60)
+
+    with pytest.raises(SinkUnknown, match=r"within 0\.3 s"):
+        await outcome(silent, timeout_s=0.3)
+
+
+async def test_a_connection_that_is_never_accepted_sent_nothing() -> None:
+    """The backlog is full: TCP does not even connect. Nothing went out, so it may simply be tried again."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(0)
+        address = listener.getsockname()
+        fillers = [socket.socket() for _ in range(8)]
+        for filler in fillers:
+            filler.setblocking(False)
+            filler.connect_ex(address)
+        await asyncio.sleep(0.05)
+        itsm = HttpSinkConfig(type="http", url=f"http://127.0.0.1:{address[1]}/", timeout_s=0.4).build("itsm")
+        with pytest.raises(SinkBusy, match="no connection"):
+            await itsm.create(PLAIN)
+        await itsm.close()
+        for filler in fillers:
+            filler.close()
+
+
+async def test_a_lost_reply_is_unknown() -> None:
+    async def hang_up(_request: Request, writer: asyncio.StreamWriter) -> None:
+        writer.close()
+
+    with pytest.raises(SinkUnknown) as caught:
+        await outcome(hang_up)
+    assert caught.value.retriable
+
+
+async def test_a_reset_after_the_request_is_unknown() -> None:
+    async def reset(_request: Request, writer: asyncio.StreamWriter) -> None:
+        live = writer.get_extra_info("socket")
+        live.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        writer.transport.abort()
+
+    with pytest.raises(SinkUnknown):
+        await outcome(reset)
+
+
+async def test_half_a_status_line_is_unknown() -> None:
+    async def half(_request: Request, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 20")
+        await writer.drain()
+
+    with pytest.raises(SinkUnknown):
+        await outcome(half)
+
+
+async def test_nonsense_instead_of_http_is_unknown() -> None:
+    async def nonsense(_request: Request, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"220 smtp ready\r\n\r\n")
+
+    with pytest.raises(SinkUnknown):
+        await outcome(nonsense)
+
+
+async def test_headers_that_drip_meet_the_deadline() -> None:
+    async def drip(_request: Request, writer: asyncio.StreamWriter) -> None:
+        for byte in b"HTTP/1.1 201 Created\r\nX-Slow: " + b"x" * 1000:
+            writer.write(bytes([byte]))
+            await writer.drain()
+            await asyncio.sleep(0.05)
+
+    with pytest.raises(SinkUnknown):
+        await outcome(drip, timeout_s=0.4)
+
+
+@pytest.mark.parametrize("status", [201, 429, 422])
+async def test_a_body_that_drips_meets_the_deadline_and_the_status_counts(status: int) -> None:
+    async def drip(_request: Request, writer: asyncio.StreamWriter) -> None:
+        writer.write(f"HTTP/1.1 {status} X\r\nContent-Length: 100000\r\nRetry-After: 9\r\n\r\n".encode())
+        for _ in range(100_000):
+            writer.write(b"x")
+            await writer.drain()
+            await asyncio.sleep(0.05)
+
+    async with asyncio.timeout(10):
+        if status == 201:
+            assert await outcome(drip, timeout_s=0.4) == Receipt("")
+        elif status == 429:
+            with pytest.raises(SinkBusy) as busy:
+                await outcome(drip, timeout_s=0.4)
+            assert busy.value.retry_after_s == 9.0
+        else:
+            with pytest.raises(SinkRejected) as rejected:
+                await outcome(drip, timeout_s=0.4)
+            assert rejected.value.body.startswith("xx")
+
+
+async def test_a_reply_that_breaks_off_after_its_status_is_created() -> None:
+    async def broken(_request: Request, writer: asyncio.StreamWriter) -> None:
+        writer.write(b'HTTP/1.1 201 X\r\nContent-Length: 100\r\nLocation: /t/1\r\n\r\n{"id":')
+        await writer.drain()
+
+    assert await outcome(broken) == Receipt("/t/1")
+
+
+BOMB = gzip.compress(b"\0" * 200_000_000, 9)
+
+
+@pytest.mark.parametrize("coding", ["gzip", "deflate", "x-gzip", "br", "zstd", "gzip, gzip"])
+async def test_a_compressed_bomb_is_not_unpacked(coding: str) -> None:
+    tracemalloc.start()
+    try:
+        receipt = await outcome(answer(201, BOMB, Content_Encoding=coding))
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert receipt == Receipt("")
+    assert peak < 8_000_000
+
+
+async def test_compression_is_understood_though_not_asked_for() -> None:
+    body = gzip.compress(b'{"id": "Z-1"}')
+    async with Web(answer(201, body, Content_Encoding="gzip")) as web, sink(web) as itsm:
+        assert await itsm.create(PLAIN) == Receipt("Z-1")
+    assert web.requests[0].headers["accept-encoding"] == "identity"
+
+
+async def test_an_endless_body_is_not_read_to_its_end() -> None:
+    sent = 0
+
+    async def endless(_request: Request, writer: asyncio.StreamWriter) -> None:
+        nonlocal sent
+        writer.write(b"HTTP/1.1 422 X\r\nConnection: close\r\n\r\n")
+        while True:
+            writer.write(b"y" * 65_536)
+            sent += 65_536
+            await writer.drain()
+
+    with pytest.raises(SinkRejected):
+        await outcome(endless)
+    assert sent < 50_000_000
+
+
+async def test_each_ticket_has_a_connection_of_its_own() -> None:
+    """A kept connection that the server closes just then would leave a ticket unknown for nothing."""
+
+    async def once(request: Request, writer: asyncio.StreamWriter) -> None:
+        writer.write(b'HTTP/1.1 201 X\r\nContent-Length: 9\r\n\r\n{"id": 1}')
+        await writer.drain()
+
+    async with Web(once) as web, sink(web) as itsm:
+        for _ in range(5):
+            assert await itsm.create(PLAIN) == Receipt("1")
+            await asyncio.sleep(0.01)
+    assert len(web.requests) == 5
+
+
+async def test_a_ticket_that_is_no_json_is_rejected() -> None:
+    odd = Ticket("k", "t", "b", Severity.ERROR, "a", "c", evidence={"x": float("nan")})
+    async with Web(answer(201)) as web, sink(web) as itsm:
+        with pytest.raises(SinkRejected, match="JSON"):
+            await itsm.create(odd)
+    assert web.requests == []
+
+
+# TLS.
+
+
+async def test_tls_with_the_plants_own_authority(certificates: Certificates) -> None:
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificates.path("server.crt"), certificates.path("server.key"))
+    async with Web(answer(201, b'{"id": 1}'), context) as web:
+        async with sink(web, ca=certificates.ca) as itsm:
+            assert await itsm.create(PLAIN) == Receipt("1")
+            assert (await itsm.check()).ok
+        async with sink(web, ca=certificates.path("other-ca.crt")) as itsm:
+            with pytest.raises(SinkBusy, match="certificate"):
+                await itsm.create(PLAIN)
+            assert not (await itsm.check()).ok
+    assert len(web.requests) == 1
+
+
+# find
+
+
+def board(tickets: dict[str, str], status: int = 200) -> Handler:
+    """A ticket system that is searched by ?key=."""
+
+    async def handle(request: Request, writer: asyncio.StreamWriter) -> None:
+        key = parse_qs(urlsplit(request.target).query)["key"][0]
+        hits = [{"id": tickets[key], "external": key}] if key in tickets else []
+        await answer(status, json.dumps({"issues": hits}).encode())(request, writer)
+
+    return handle
+
+
+def by_key(web: Web, **given: Any) -> dict[str, Any]:
+    return {"url": f"{web.url}/search?key={{key}}", "reference": "/issues/0/id", **given}
+
+
+async def test_find() -> None:
+    async with Web(board({TICKET.key: "P-7"})) as web, sink(web, find=by_key(web)) as itsm:
+        assert itsm.searchable
+        assert await itsm.find(TICKET.key) == Receipt("P-7", existed=True)
+        assert await itsm.find("other") is None
+        assert (await itsm.check()).ok
+    assert all(request.method == "GET" for request in web.requests)
+    assert "abc%2F1%20%C3%BC" in web.requests[0].target
+
+
+async def test_find_can_insist_on_the_key() -> None:
+    """A search that also finds similar tickets must not swallow a new one."""
+
+    async def fuzzy(request: Request, writer: asyncio.StreamWriter) -> None:
+        await answer(200, b'{"issues": [{"id": 1, "external": "another"}]}')(request, writer)
+
+    async with Web(fuzzy) as web:
+        async with sink(web, find=by_key(web)) as itsm:
+            assert await itsm.find("abc1") == Receipt("1", existed=True)
+        async with sink(web, find=by_key(web, match="/issues/0/external")) as itsm:
+            assert await itsm.find("abc1") is None
+            assert await itsm.find("another") == Receipt("1", existed=True)
+
+
+async def test_find_with_404_is_none() -> None:
+    async with Web(answer(404)) as web, sink(web, find=by_key(web)) as itsm:
+        assert await itsm.find("abc1") is None
+
+
+@pytest.mark.parametrize(
+    "handler",
+    [
+        pytest.param(answer(200, b"<html>please log in</html>"), id="a login page"),
+        pytest.param(answer(200, b""), id="nothing"),
+        pytest.param(answer(200, b'{"issues": ["' + b"x" * 70_000 + b'"]}'), id="too long"),
+        pytest.param(answer(503), id="busy"),
+        pytest.param(answer(429, Retry_After="5"), id="too often"),
+    ],
+)
+async def test_find_never_takes_a_failure_for_none(handler: Handler) -> None:
+    async with Web(handler) as web, sink(web, find=by_key(web)) as itsm:
+        with pytest.raises(SinkBusy):
+            await itsm.find("abc1")
+        assert not (await itsm.check()).ok
+
+
+async def test_find_that_gets_no_answer_is_busy() -> None:
+    async def hang_up(_request: Request, writer: asyncio.StreamWriter) -> None:
+        writer.close()
+
+    async with Web(hang_up) as web, sink(web, find=by_key(web)) as itsm:
+        with pytest.raises(SinkBusy):
+            await itsm.find("abc1")
+
+
+@pytest.mark.parametrize("status", [401, 403, 302])
+async def test_find_that_is_not_allowed_is_rejected(status: int) -> None:
+    async with Web(answer(status)) as web, sink(web, find=by_key(web)) as itsm:
+        with pytest.raises(SinkRejected):
+            await itsm.find("abc1")
+        assert not (await itsm.check()).ok
+
+
+async def test_without_find_nothing_is_searched() -> None:
+    async with Web(answer(200)) as web, sink(web) as itsm:
+        assert not itsm.searchable
+        assert await itsm.find("abc1") is None
+        assert (await itsm.check()).ok
+    assert web.requests == [], "a check creates nothing"
+
+
+# The site file.
+
+
+@pytest.mark.parametrize(
+    ("given", "idempotent"),
+    [
+        ({}, False),
+        ({"idempotent": True}, True),
+        ({"idempotent": True, "idempotency_header": None, "body": {"dedup_key": "{key}"}}, True),
+    ],
+)
+def test_idempotent_is_what_the_site_file_says(given: dict[str, Any], idempotent: bool) -> None:
+    """Sending a header proves nothing about what the server does with it."""
+    config = HttpSinkConfig.model_validate({"type": "http", "url": "http://h/", **given})
+    assert config.build("itsm").idempotent is idempotent
+
+
+def test_idempotent_by_nothing_is_refused() -> None:
+    with pytest.raises(ValueError, match="idempotency_header"):
+        HttpSinkConfig(type="http", url="http://h/", idempotent=True, idempotency_header=None)
