@@ -18,8 +18,8 @@ from pipeline.config.topics import filter_problem
 from pipeline.config.words import nearest, quoted, unknown
 from pipeline.fields import units
 from pipeline.fields.definition import FieldConfig, KnownCodes
-from pipeline.stages.rules import RuleConfig, When
 from pipeline.stages.route import RouteConfig
+from pipeline.stages.rules import RuleConfig, When
 from schemas.extraction import FieldType
 
 CodeLists = Mapping[tuple[str, str], Mapping[str, Code]]

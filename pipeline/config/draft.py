@@ -15,8 +15,8 @@ from connectors import SinkConfig, SourceConfig
 from pipeline.config.places import bare, is_model, kind_of, members_of, tag_of, tagged
 from pipeline.config.site import with_builtins
 from pipeline.fields.definition import FieldConfig
-from pipeline.stages.rules import RuleConfig
 from pipeline.stages.route import RouteConfig
+from pipeline.stages.rules import RuleConfig
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,9 +18,9 @@ from pipeline.config.builtins import ROUTE_ID, builtins
 from pipeline.config.codes import Code
 from pipeline.fields.definition import FieldConfig, Labels, Profile
 from pipeline.model.options import ModelConfig
-from pipeline.stages.rules import RuleConfig
 from pipeline.stages.options import Limits, ReviewConfig
 from pipeline.stages.route import RouteConfig
+from pipeline.stages.rules import RuleConfig
 from pipeline.store.options import RetentionConfig, StoreConfig
 from schemas.extraction import Severity
 
