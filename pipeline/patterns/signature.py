@@ -15,6 +15,7 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
+from pipeline.fields import lexicon
 from pipeline.patterns import codes
 from pipeline.patterns.codes import Cue
 from pipeline.patterns.slots import KINDS, SLOT, Part, digits, dissect
@@ -122,17 +123,12 @@ def line_digest(text: str) -> bytes:
 
 # --- slots that need a second look --------------------------------------------------------------------------
 
-# A "name" or a path that holds one of these is a state or a command: it stays readable.
+# Words that say how things are, beside the pairs of opposites: a "name" that holds one stays readable.
 _STATES = frozenset(
-    "on off up down open opened close closed start started stop stopped run running idle ok nok fail "
-    "failed failure fault error alarm warning critical normal ready busy online offline enable enabled "
-    "disable disabled active inactive lost connect connected disconnect disconnected available "
-    "unavailable unknown none null true false yes no in out high low lock locked unlock unlocked set "
-    "reset clear cleared trip tripped restart reboot shutdown poweroff poweron pause resume ein aus auf "
-    "zu läuft steht bereit gestört störung".split()
+    "alarm busy critical critically error failed failure fault idle none null pause paused poweroff "
+    "poweron ready reboot restart resume shutdown standby trip tripped unknown warning bereit störung".split()
 )
 _WORDS = re.compile(r"[^\W\d_]+")
-_STATES_ZH = re.compile(r"开|关|启|停|合|分|断|通|故障|正常|报警|失败|成功|异常|恢复|复归|动作")
 
 
 def _second_look(kind: str, hint: Cue, text: str, start: int, end: int) -> str | None:
@@ -142,23 +138,49 @@ def _second_look(kind: str, hint: Cue, text: str, start: int, end: int) -> str |
         return (_chunks.get((hint, raw)) or _learn_chunk(hint, raw))[0]
     if kind == "hex":
         return _CODE if hint and codes.hex_is_code(hint, raw) else _MASKS[kind]
-    return None if _speaks(raw.rpartition("/")[2] if kind == "path" else raw) else _MASKS[kind]
+    return None if _spoken_from(raw) is not None else _MASKS[kind]
 
 
 def _parts(kind: str, hint: Cue, text: str, start: int, end: int) -> list[Part]:
     """The slots within text[start:end], in positions of the line."""
-    if kind != "chunk":
-        return digits(text, start, end)
     raw = text[start:end]
-    found = (_chunks.get((hint, raw)) or _learn_chunk(hint, raw))[1]
-    return [(start + a, start + b, part) for a, b, part in found]
+    if kind == "chunk":
+        found = (_chunks.get((hint, raw)) or _learn_chunk(hint, raw))[1]
+        return [(start + a, start + b, part) for a, b, part in found]
+    cut = start + (_spoken_from(raw) or 0)
+    before: list[Part] = [(start, cut, kind)] if cut > start else []
+    return before + digits(text, cut, end)
 
 
-def _speaks(raw: str) -> bool:
-    """Whether a name holds a word that says how things are."""
-    return any(word.lower() in _STATES for word in _WORDS.findall(raw)) or (
-        not raw.isascii() and _STATES_ZH.search(raw) is not None
+@lru_cache(maxsize=_MEMO_MAX)
+def _spoken_from(raw: str) -> int | None:
+    """From where on a name, path or topic could say how things are, and so stays readable; None: nowhere.
+
+    That is its last level when it is one plain word (a command, a program, a user), or holds a word of state.
+    """
+    at = raw.rfind("/") + 1
+    last = raw[at:]
+    if (last.isalpha() and not raw.startswith("/dev/")) or _speaks(last):
+        return max(at - 1, 0)
+    return None
+
+
+def _speaks(name: str) -> bool:
+    words = _WORDS.findall(name)
+    return any(word.lower() in _states() for word in words) or (
+        not name.isascii() and _han_states().search(name) is not None
     )
+
+
+@lru_cache(maxsize=1)
+def _states() -> frozenset[str]:
+    return _STATES | frozenset(word.lower() for pair in lexicon.load("opposites") for word in pair)
+
+
+@lru_cache(maxsize=1)
+def _han_states() -> re.Pattern[str]:
+    """Chinese is written without blanks: its words of state may stand anywhere in a name."""
+    return re.compile("|".join(re.escape(word) for word in sorted(_states()) if not word[0].isascii()))
 
 
 # --- memories

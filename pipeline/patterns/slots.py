@@ -181,7 +181,7 @@ SLOT = re.compile(
 # Short words that may stand inside what looks like an id and turn its meaning round: `K1_ON_2`.
 _MEANING = frozenset(
     "on off up dn ok nok no yes in out set rst clr new old run stp sta err flt alm trp wrn bad hot low lo "
-    "hi max min dis ena opn cls rdy stb fwd rev cw ccw ack rtn raw sp pv emg esd".split()
+    "hi max min dis ena opn cls rdy stb fwd rev cw ccw ack rtn raw sp pv emg esd ein aus auf zu an ab".split()
 )
 _UUID = re.compile(r"[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}")
 _DASHED_MAC = re.compile(r"(?:[0-9A-Fa-f]{2}-){5,7}[0-9A-Fa-f]{2}")
@@ -245,17 +245,15 @@ def _is_id(run: str) -> bool:
 
 
 def _is_compound_id(runs: list[str]) -> bool:
-    """`R24-M0-N1-C`, `0300_0D00_0002`: several short runs, most with digits, no letters that could be a
-    word.
-    """
+    """`R24-M0-N1-C`, `0300_0D00_0002`: short runs, most with digits, no letters that could be a word."""
     if len(runs) < 2 or any("." in run for run in runs):
         return False
-    numbered = [run for run in runs if any("0" <= c <= "9" for c in run)]
-    if len(numbered) == len(runs) and all(run.isdigit() for run in runs):
+    if all(run.isdigit() for run in runs):
         return len(runs) >= 4  # 5018-5019 is a range, 220-135-151-1 a name
-    if len(numbered) < 2 or (len(runs) < 3 and runs[0][0].isdigit()):
+    words = [run for run in runs if run.isalpha()]
+    if len(runs) - len(words) < 2 or (len(runs) < 3 and runs[0][0].isdigit()):
         return False
     letters = [word for run in runs for word in _LETTER_RUNS.findall(run)]
-    short = all(len(word) <= _ID_LETTERS_MAX for word in letters)
-    short = short and all(len(run) <= 2 for run in runs if run not in numbered)
-    return short and _MEANING.isdisjoint(word.lower() for word in letters)
+    if any(len(word) > 2 for word in words) or any(len(word) > _ID_LETTERS_MAX for word in letters):
+        return False
+    return _MEANING.isdisjoint(word.lower() for word in letters)
