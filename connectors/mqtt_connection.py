@@ -365,11 +365,9 @@ class Connection:
             self._tell(NoticeKind.DROPPED, "the queue is full: QoS 0 messages are being dropped", 1)
 
     def _stop_dropping(self) -> None:
-        self._tell(
-            NoticeKind.DROPPED,
-            f"{self._dropping} QoS 0 messages were dropped while the queue was full",
-            self._dropping,
-        )
+        if self._dropping > 1:  # the first one has been told
+            text = f"{self._dropping} QoS 0 messages were dropped while the queue was full"
+            self._tell(NoticeKind.DROPPED, text, self._dropping - 1)
         self._dropping = 0
 
     # The end.

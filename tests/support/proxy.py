@@ -54,6 +54,8 @@ class Proxy:
             await asyncio.gather(self._pump(reader, far_writer), self._pump(far_reader, writer))
         finally:
             self._writers -= {writer, far_writer}
+            writer.close()
+            far_writer.close()
 
     async def _pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -62,7 +64,7 @@ class Proxy:
                     writer.write(data)
                     await writer.drain()
             if not self.hole:
-                writer.close()
+                writer.write_eof()  # one direction only: the other may still have something to say
         except OSError:
             writer.transport.abort()
 
