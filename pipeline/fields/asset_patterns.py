@@ -95,7 +95,8 @@ def _called() -> re.Pattern[str]:
     nouns = lexicon.alternatives(
         noun.capitalize() for noun in lexicon.load("assets")["nouns"] if len(noun) > 2
     )
-    return re.compile(rf"(?<![{LATIN}0-9_.\-@/])(?:{nouns})\s(?P<name>[A-ZÀ-Þ][a-zà-ÿ]{{2,20}})(?![{WORD}])")
+    name = rf"(?!(?:{nouns})(?![{LATIN}]))[A-ZÀ-Þ][a-zà-ÿ]{{2,20}}"
+    return re.compile(rf"(?<![{LATIN}0-9_.\-@/])(?:{nouns})\s(?P<name>{name})(?![{WORD}])")
 
 
 def called(line: Line) -> Found:

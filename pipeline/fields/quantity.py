@@ -15,11 +15,11 @@ from pipeline.fields.line import Line
 from pipeline.fields.values import Context, Normalised
 from schemas.extraction import Candidate, FieldType, Span
 
-# Quantities that a unit of another may measure: a speed in mm/s, a vibration in g or µm.
+# Units of another quantity that measure this one too, by their names in units.yaml: a speed in mm/s.
 SHARED = {
-    "speed": {"vibration"},
-    "vibration": {"speed", "length", "mass", "acceleration"},
-    "acceleration": {"mass", "vibration"},
+    "speed": frozenset({"mm/s", "inch/s"}),
+    "vibration": frozenset({"m/s", "m/s**2", "micrometer", "millimeter", "inch/s", "standard_gravity"}),
+    "acceleration": frozenset({"standard_gravity"}),
 }
 
 _TYPES = frozenset({FieldType.QUANTITY, FieldType.NUMBER})
@@ -66,7 +66,7 @@ def dimension_of(config: FieldConfig, name: str = "") -> str | None:
 def _dimension(unit: str | None, name: str, description: str) -> str | None:
     said = lexicon.dimension(name) or lexicon.described_dimension(description)
     meant = units.dimension(unit) if unit else None
-    return said if meant is None or (said is not None and meant in SHARED.get(said, ())) else meant
+    return said if meant is None or (unit and said and _measures(unit, said)) else meant
 
 
 def dimensions(profile: Profile | None) -> frozenset[str] | None:
@@ -86,11 +86,21 @@ def dimensions(profile: Profile | None) -> frozenset[str] | None:
 
 
 def fits(candidate: Candidate, name: str, config: FieldConfig) -> bool:
-    """Whether the candidate's unit allows the field: of its quantity, of one that shares units, or none."""
-    if candidate.dimension is None or config.type is FieldType.NUMBER:
-        return True
+    """Whether the candidate's unit allows the field: it measures the field's quantity, or there is none."""
     wanted = dimension_of(config, name)
-    return wanted is None or candidate.dimension == wanted or candidate.dimension in SHARED.get(wanted, ())
+    if (
+        candidate.dimension is None
+        or config.type is FieldType.NUMBER
+        or wanted in (None, candidate.dimension)
+    ):
+        return True
+    return candidate.unit is not None and wanted is not None and _measures(candidate.unit, wanted)
+
+
+def _measures(unit: str, dimension: str) -> bool:
+    """Whether values of the quantity may be written in this unit."""
+    known = units.lookup(unit)
+    return known is not None and (known.dimension == dimension or known.pint in SHARED.get(dimension, ()))
 
 
 def _candidate(
@@ -102,28 +112,29 @@ def _candidate(
     if unit is None and _is_part_of_word(line, span):
         return None
     dimension = _measured(unit, named)
-    if dimension is not None and not _is_wanted(dimension, wanted):
+    if unit is not None and dimension is not None and not _is_wanted(dimension, unit, wanted):
         return None
     raw = span.of(line.text)
     read = number.parse(raw).value
     sentinel = isinstance(read, float) and number.is_sentinel(read, dimension or named)
-    raw_count = unit is None and _is_raw(label)
+    raw_count = unit is None and _is_raw(label) and not line.is_bracketed(span.start - len(label))
     form = "sentinel" if sentinel else "raw_count" if raw_count else "number"
     weight = _weight(unit, named, label, raw, line, span) * (0.8 if part else 1.0)
-    if unit is None and named is not None and not _is_wanted(named, wanted):
+    if unit is None and named is not None and wanted is not None and named not in wanted:
         weight = UNASKED
     return Candidate(span, _TYPES, unit, dimension, sentinel or raw_count, weight, form, named)
 
 
-def _is_wanted(dimension: str, wanted: frozenset[str] | None) -> bool:
-    return wanted is None or dimension in wanted or any(dimension in SHARED.get(name, ()) for name in wanted)
+def _is_wanted(dimension: str, unit: str, wanted: frozenset[str] | None) -> bool:
+    return wanted is None or dimension in wanted or any(_measures(unit, name) for name in wanted)
 
 
 def _measured(unit: str | None, named: str | None) -> str | None:
+    """What the number measures by its unit; where that measures several things, what the words say."""
     known = units.lookup(unit) if unit else None
-    if known is None:
+    if unit is None or known is None:
         return None
-    return named if named is not None and known.dimension in SHARED.get(named, ()) else known.dimension
+    return named if named is not None and _measures(unit, named) else known.dimension
 
 
 def unit_beside(
@@ -151,10 +162,9 @@ def unit_beside(
 
 def _agrees(unit: str, named: str | None) -> bool:
     """Whether a unit can be meant for a value named so; "in" is English before it is an inch."""
-    known = units.lookup(unit)
-    if named is None or known is None:
+    if named is None or units.lookup(unit) is None:
         return unit not in _ENGLISH
-    return known.dimension == named or known.dimension in SHARED.get(named, ())
+    return _measures(unit, named)
 
 
 def _is_part_of_word(line: Line, span: Span) -> bool:
@@ -165,9 +175,9 @@ def _is_part_of_word(line: Line, span: Span) -> bool:
 
 @lru_cache(maxsize=4096)
 def _is_raw(label: str) -> bool:
-    """Whether a label says that this is a count of the converter; "[Raw 31]" is the value beside a score."""
+    """Whether a label says that this is a count of the converter."""
     words = set(re.split(r"\W+", lexicon.plain(label)))
-    return "[" not in label and not words.isdisjoint(lexicon.words("sentinels", "raw_keys"))
+    return not words.isdisjoint(lexicon.words("sentinels", "raw_keys"))
 
 
 def is_setpoint(label: str) -> bool:
@@ -197,7 +207,7 @@ def _sentinels(line: Line, wanted: frozenset[str] | None) -> Iterator[Candidate]
         ):
             continue
         named = lexicon.dimension(line.label(pair.value.start))
-        if named is not None and _is_wanted(named, wanted):
+        if named is not None and (wanted is None or named in wanted):
             yield Candidate(
                 pair.value, _TYPES, units.of_key(pair.key), None, True, 0.45, "sentinel_word", named
             )

@@ -14,6 +14,7 @@ MAX_AHEAD = timedelta(days=1)  # a device clock further ahead of us is wrong, wh
 EARLIEST = datetime(
     2000, 1, 2
 )  # dead clocks start at 1970, 1980 or 2000-01-01; no gateway hears older events
+SKEW = timedelta(hours=1)  # a time of day further ahead of us is yesterday's
 NEAR = timedelta(hours=36)  # of two readings of a date, the one this near to the arrival is meant
 LEAP_YEARS = 9  # years to look back for a 29 February: at most eight lie between two of them
 
@@ -23,9 +24,9 @@ _Groups = Mapping[str, str | None]
 def normalise(raw: str, context: Context) -> Normalised:
     """UTC, ISO 8601, as precise as written up to the microsecond: "2025-03-03T10:15:10Z".
 
-    A time without zone is the source's; a time without date is the nearest to the arrival, one without year
-    the latest that is not in the future; a date alone is its first moment. Problems: bad_time (no time, a
-    dead clock), ambiguous_time (03/04/2025 with nothing to tell, a zone of several meanings).
+    A time without zone is the source's; one without date or year is the latest that is not in the future; a
+    date alone is its first moment. Problems: bad_time (no time, a dead clock), ambiguous_time (03/04/2025 and
+    nothing to tell, a zone of several meanings).
     """
     received = context.received_at.astimezone(UTC).replace(tzinfo=None)
     try:
@@ -102,7 +103,7 @@ def _from_groups(part: _Groups, context: Context, received: datetime) -> datetim
     name = part.get("mon")
     month = _month_numbers()[name.lower()] if name else int(part.get("mo") or 0)
     if not month:
-        return _nearest_day(clock, zone, received)
+        return _latest_day(clock, zone, received)
     day, year = int(part.get("d") or 0), part.get("y") or part.get("y2")
     if year:
         return _in_utc(datetime(_year(year), month, day) + clock, zone, received)
@@ -125,11 +126,12 @@ def _clock(part: _Groups) -> timedelta:
     return timedelta(0, min(second, 59), micro, 0, minute, hour)
 
 
-def _nearest_day(clock: timedelta, zone: tzinfo, received: datetime) -> datetime:
+def _latest_day(clock: timedelta, zone: tzinfo, received: datetime) -> datetime:
+    """A time of day on the last day on which it has been, or is about to be."""
     local = received.replace(tzinfo=UTC).astimezone(zone)
     today = datetime(local.year, local.month, local.day)
-    days = (_in_utc(today + timedelta(days=offset) + clock, zone, received) for offset in (-1, 0, 1))
-    return min(days, key=lambda t: abs(t - received))
+    days = (_in_utc(today + timedelta(days=offset) + clock, zone, received) for offset in (1, 0, -1, -2))
+    return next(moment for moment in days if moment <= received + SKEW)
 
 
 def _latest_year(month: int, day: int, clock: timedelta, zone: tzinfo, received: datetime) -> datetime:

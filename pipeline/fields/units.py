@@ -81,7 +81,11 @@ def of_key(key: str) -> str | None:
 def _registry() -> UnitRegistry[float]:
     from pint import UnitRegistry  # a third of a second: only when a unit must be converted
 
-    return UnitRegistry()
+    registry: UnitRegistry[float] = UnitRegistry()
+    registry.define(
+        "milli_celsius = 1e-3 * kelvin; offset: 273.15"
+    )  # pint puts no prefix on units with an offset
+    return registry
 
 
 @lru_cache(maxsize=1024)

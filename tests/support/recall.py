@@ -1,7 +1,7 @@
 """How often the right span of a labelled line is among its candidates.
 
-A labelled line is `{"line", "fields": {name: span or null}}`; fields it does not name are null. A candidate counts
-when its text is the labelled one and its type (and unit, for quantities) lets it be a value of that field.
+A labelled line is `{"line", "fields": {name: span or null}}`; fields it does not name are null. A candidate
+counts when its text is the labelled one and its type (and unit, for quantities) allows the field.
 """
 
 from __future__ import annotations
