@@ -39,6 +39,8 @@ class ControlServer:
     """Serves `handlers` on a unix socket at `path` until cancelled. An error in a handler is its caller's
     answer."""
 
+    name = "control"
+
     def __init__(self, path: Path, handlers: Mapping[str, Handler]) -> None:
         self.path = path
         self.handlers = handlers

@@ -28,6 +28,10 @@ DRAIN_S = 25.0
 # transaction.
 STALLED_S = 60.0
 
+# How often it is looked whether everything is settled: that is spread over the store and three lanes,
+# nobody could tell it.
+SETTLED_S = 0.05
+
 # How often the loop proves that it lives. systemd's WatchdogSec is several times this.
 HEARTBEAT_S = 2.0
 
@@ -86,9 +90,9 @@ class Service:
 
     async def _until_stopped(self, intakes: Sequence[asyncio.Task[None]]) -> None:
         """Until told to stop, or until no source can bring anything more (stdin at its end, files not
-        followed)."""
+        followed) and everything that they brought is settled."""
         stop = asyncio.ensure_future(self.stop.wait())
-        ended = asyncio.ensure_future(asyncio.wait(intakes)) if intakes else None
+        ended = asyncio.ensure_future(self._exhausted(intakes)) if intakes else None
         try:
             await asyncio.wait([stop, *([ended] if ended else [])], return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -96,14 +100,18 @@ class Service:
             if ended:
                 ended.cancel()
 
+    async def _exhausted(self, intakes: Sequence[asyncio.Task[None]]) -> None:
+        await asyncio.wait(intakes)
+        while not await self.settled() or any(lane.backlog() for lane in self.lanes):
+            await asyncio.sleep(SETTLED_S)
+
     async def _drain(self, intakes: Sequence[asyncio.Task[None]]) -> None:
         log.info("service.draining", limit_s=self.drain_s)
         deadline = time.monotonic() + self.drain_s
         for source in self.sources:
             await source.pause()
-        # The state is spread over the store and three lanes: it is looked at, nobody could tell it.
-        while time.monotonic() < deadline and not await self.settled():  # noqa: ASYNC110
-            await asyncio.sleep(0.05)
+        while time.monotonic() < deadline and not await self.settled():
+            await asyncio.sleep(SETTLED_S)
         for task in intakes:
             task.cancel()
         await asyncio.gather(*intakes, return_exceptions=True)

@@ -109,7 +109,8 @@ class Settler:
         writer."""
         settlements = self._alarms.apply(connection, [judged.change for judged in batch.judged], batch.now_us)
         rows = [_row(j, s) for j, s in zip(batch.judged, settlements, strict=True)]
-        events.settle(connection, [*batch.rows, *rows])
+        waiting = [EventRow(each.line.id, each.line.source, Kind.LINE, UNREAD) for each in batch.unread]
+        events.settle(connection, [*batch.rows, *rows, *waiting])
         unread.put(connection, batch.unread)
         reviews.put(connection, batch.questions)
         seen.add(connection, batch.seen)
