@@ -138,4 +138,4 @@ def _settle_choice(what: str, readings: Sequence[Reading]) -> Choice | None:
         return None
     first: Choice = voters[0][0]
     confidence = sum(weight * choice.confidence for choice, weight in voters) / sum(w for _, w in choices)
-    return Choice(first.label, confidence, first.tier, first.rule)
+    return Choice(first.label, round(confidence, 4), first.tier, first.rule)

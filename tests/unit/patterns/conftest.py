@@ -43,7 +43,7 @@ def context() -> Context:
 
 @pytest.fixture(scope="session")
 def extraction() -> Callable[..., Extraction]:
-    """`extraction(text, device="Pump 3")`: the first place of each text; None is absent, a Null stays without place."""
+    """`extraction(text, device="Pump 3")`: the first place of each text; None is absent, a Null has none."""
 
     def make(text: str, confidence: float = 0.9, **written: str | Null | None) -> Extraction:
         fields: dict[str, FieldValue] = {}
@@ -78,11 +78,15 @@ class ScriptedReader:
 def reads(extraction: Callable[..., Extraction]) -> Callable[..., ScriptedReader]:
     """`reads(device=lambda text: ..., severity="error")`: a reader that finds what the functions find."""
 
-    def make(severity: str | Callable[[str], str | None] | None = "error", **finders: Callable[[str], object]):
+    def make(
+        severity: str | Callable[[str], str | None] | None = "error", **finders: Callable[[str], object]
+    ):
         def answer(text: str) -> Verdict:
             found = extraction(text, **{name: finder(text) for name, finder in finders.items()})
             label = severity(text) if callable(severity) else severity
-            return Verdict(found, severity=Choice(label, 0.9, Tier.MODEL), category=Choice("other", 0.8, Tier.MODEL))
+            return Verdict(
+                found, severity=Choice(label, 0.9, Tier.MODEL), category=Choice("other", 0.8, Tier.MODEL)
+            )
 
         return ScriptedReader(answer)
 

@@ -201,9 +201,28 @@ def test_a_variant_is_bounded_and_still_tells_apart() -> None:
     assert re.fullmatch(r".*#[0-9a-f]{32}", variant(long, sign(long)))
 
 
-@pytest.mark.parametrize(
-    "unit", ["a.", "a-", "a_1-", "1,", "1.", "/a", "1:", "(", "a1", "Jan ", "fe80:", "'x", "a=", "x 1 ", "- ", "０"]
-)  # fmt: skip
+REPEATED = [
+    "a.",
+    "a-",
+    "a_1-",
+    "1,",
+    "1.",
+    "/a",
+    "1:",
+    "(",
+    "a1",
+    "Jan ",
+    "fe80:",
+    "'x",
+    "a=",
+    "x 1 ",
+    "- ",
+    "０",
+    "-5",
+]
+
+
+@pytest.mark.parametrize("unit", REPEATED)
 def test_long_repetitive_lines_are_signed(unit: str) -> None:
     """Each would take minutes if any form were tried again over the whole rest of the line."""
     line = unit * (100_000 // len(unit))
