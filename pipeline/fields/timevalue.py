@@ -46,9 +46,8 @@ def normalise(raw: str, context: Context) -> Normalised:
 def form_of(raw: str) -> str:
     """The name of the form `raw` is written in; "" when it is no time."""
     match = timeforms.NUMBER.fullmatch(raw)
-    if match is not None:
-        return timeforms.epoch_form(match.group("digits")) or ""
-    return next((form.name for form in timeforms.forms().values() if form.regex.fullmatch(raw)), "")
+    epoch = timeforms.epoch_form(match.group("digits")) if match is not None else None
+    return epoch or next((form.name for form in timeforms.forms().values() if form.regex.fullmatch(raw)), "")
 
 
 def _read(raw: str, context: Context, received: datetime) -> datetime | None:
