@@ -52,7 +52,8 @@ ln -s /proc/self/fd dev/fd
 ip link set lo up
 mount -t cgroup2 cgroup2 sys/fs/cgroup 2>/dev/null || mount -t tmpfs tmpfs sys/fs/cgroup
 # Only what the test starts: no unit of the host, and no way to its kernel's settings.
-rm -rf etc/systemd/system lib/systemd/system/*.wants
+rm -rf etc/systemd/system lib/systemd/system/*.wants lib/systemd/system/*.requires
+rm -f etc/fstab
 mkdir -p etc/systemd/system
 mount --bind proc/sys proc/sys
 mount -o remount,ro,bind proc/sys
