@@ -27,7 +27,7 @@ class Scale:
         return self.shift + self.slope * score
 
 
-RULE_SCALE = Scale(shift=-0.7, slope=1.3)
+RULE_SCALE = Scale(shift=0.0, slope=1.3)
 
 
 def settle(text: str, table: Mapping[str, Sequence[Option]], tier: Tier) -> dict[str, FieldValue]:
