@@ -1,8 +1,9 @@
 """What several readings of one pattern say together.
 
 Readings are compared by *place*: two agree on a field when the place that one found holds, in the other's
-line, exactly what the other read. Whoever abstains neither agrees nor contradicts, but his confidence counts
-as none.
+line, what the other read. A name may stand twice in a line, so names agree by their text; numbers are equal
+by accident, so they agree only by where they stand. Whoever abstains neither agrees nor contradicts, but his
+confidence counts as none.
 """
 
 from __future__ import annotations
@@ -10,12 +11,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pipeline.fields import Profile
+from pipeline.fields import FieldConfig, Profile
 from pipeline.patterns.lesson import Lesson, Trust
 from pipeline.patterns.places import Place, place
 from pipeline.patterns.plan import Plan, learn
 from pipeline.patterns.signature import Signature, line_digest
-from schemas.extraction import Choice, Extraction, FieldValue, Null, Span, Transition, Verdict
+from schemas.extraction import (
+    Choice,
+    Extraction,
+    FieldType,
+    FieldValue,
+    Null,
+    Severity,
+    Span,
+    Transition,
+    Verdict,
+)
 
 READINGS = 3  # distinct lines that agree make a plan trusted: two may share an accident of their values
 
@@ -41,12 +52,15 @@ class Reading:
         span = self.value(name).span
         return place(self.text, self.signature, span) if span is not None else None
 
-    def found_at(self, name: str, at: Place | None) -> bool:
-        """Whether the field was read at this place; None: not in the line."""
+    def found_at(self, name: str, at: Place | None, by_text: bool) -> bool:
+        """Whether the field was read at this place, or reads the same there; None: not in the line."""
         span = self.value(name).span
         if at is None or span is None:
             return at is None and span is None
-        return at.locate(self.text, self.signature.bounds) == (span.start, span.end)
+        found = at.locate(self.text, self.signature.bounds)
+        if found is None or found == (span.start, span.end):
+            return found is not None
+        return by_text and self.text[slice(*found)] == span.of(self.text)
 
     def abstains(self, name: str) -> bool:
         """Whether the reader could not tell, or gave a span that is none of the line."""
@@ -68,13 +82,16 @@ def recall(lesson: Lesson, text: str, signature: Signature) -> Reading:
 def combine(readings: Sequence[Reading], profile: Profile, reader: str) -> Lesson:
     """The lesson of readings of lines of one pattern and variant: at least one.
 
-    Trusted when READINGS distinct lines agree, or when the pattern has no slot and so only one line. Disputed
-    when readings differ in a field, in severity or in what they do to the alarm; what differs becomes unsure.
+    Trusted when READINGS distinct lines agree, or when the pattern has no slot and so only one line. What
+    readings differ in becomes unsure. Disputed when that is the severity, what they do to the alarm, or any
+    field of a pattern that is not routine: of a routine line nobody needs the fields.
     """
-    settled = {name: _settle_field(name, readings) for name in profile.fields}
+    settled = {name: _settle_field(name, config, readings) for name, config in profile.fields.items()}
     chosen = {what: _settle_choice(what, readings) for what in ("severity", "category", "action")}
     transitions = {reading.verdict.transition for reading in readings}
-    disputed = None in settled.values() or chosen["severity"] is None or len(transitions) > 1
+    severity = chosen["severity"]
+    routine = severity is not None and severity.label == Severity.INFO
+    disputed = severity is None or len(transitions) > 1 or (None in settled.values() and not routine)
     fields = {name: value or _UNSURE for name, value in settled.items()}
     choices = {what: choice or Choice() for what, choice in chosen.items()}
     agreed = sum(reading.weight for reading in readings)
@@ -109,13 +126,14 @@ def _plan(readings: Sequence[Reading], fields: dict[str, FieldValue], profile: P
     return plan
 
 
-def _settle_field(name: str, readings: Sequence[Reading]) -> FieldValue | None:
+def _settle_field(name: str, config: FieldConfig, readings: Sequence[Reading]) -> FieldValue | None:
     """The field in the first line; unsure when all abstain, None when the readings contradict each other."""
     voters = [reading for reading in readings if not reading.abstains(name)]
     if not voters:
         return _UNSURE
     at = voters[0].place(name)
-    if not all(reading.found_at(name, at) for reading in voters[1:]):
+    by_text = config.type not in (FieldType.QUANTITY, FieldType.NUMBER)
+    if not all(reading.found_at(name, at, by_text) for reading in voters[1:]):
         return None
     whole = sum(reading.weight for reading in readings)
     confidence = sum(reading.weight * reading.value(name).confidence for reading in voters) / whole

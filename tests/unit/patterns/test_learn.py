@@ -13,7 +13,7 @@ from pipeline.patterns.agree import READINGS
 from pipeline.patterns.learn import representatives, study
 from pipeline.patterns.lesson import Lesson, Taught, Trust
 from pipeline.patterns.signature import sign
-from schemas.extraction import Choice, Null, Severity, Span, Transition, Verdict
+from schemas.extraction import Choice, FieldValue, Null, Severity, Span, Transition, Verdict
 
 Reads = Callable[..., Any]
 
@@ -96,6 +96,41 @@ def test_readings_at_other_places_are_a_dispute(profile: Profile, labels: Labels
     assert lesson.trust is Trust.DISPUTED
     assert "device" in lesson.unsure
     assert lesson.plan.fields["device"].null is Null.UNSURE
+
+
+def test_what_differs_in_a_routine_pattern_is_unsure_and_no_dispute(
+    profile: Profile, labels: Labels, reads: Reads
+) -> None:
+    reader = reads(severity="info", device=lambda text: pump(text) if "Pump 0" in text else "bearing")
+    lesson = study(lines(9), profile, labels, reader)
+    assert lesson is not None
+    assert lesson.trust is Trust.TRUSTED
+    assert "device" in lesson.unsure
+
+
+def test_a_name_that_stands_twice_is_one_name_but_a_number_is_not(
+    profile: Profile, labels: Labels, reads: Reads
+) -> None:
+    texts = [f"cn{n} cn{n} at 5 bar, {n % 2 + 4} bar" for n in range(3)]
+
+    def second(text: str) -> str:
+        return text.split()[1]
+
+    reader = reads(device=second)
+    inner = reader.answer
+
+    def answer(text: str) -> Verdict:
+        verdict = inner(text)
+        device = Span(4, 7) if "cn1" in text else Span(0, 3)
+        pressure = Span(20, 21) if "cn1" in text else Span(11, 12)
+        fields = {"device": FieldValue(device, None), "pressure": FieldValue(pressure, None)}
+        return replace(verdict, extraction=replace(verdict.extraction, fields=fields))
+
+    reader.answer = answer
+    lesson = study(texts, profile, labels, reader)
+    assert lesson is not None
+    assert lesson.plan.fields["device"].place is not None
+    assert lesson.plan.fields["pressure"].null is Null.UNSURE
 
 
 def test_present_and_absent_is_a_dispute(profile: Profile, labels: Labels, reads: Reads) -> None:
