@@ -16,8 +16,9 @@ from collections.abc import Iterable, Sequence
 
 from sqlalchemy import Connection
 
-from pipeline.stages.alarm_batch import Batch, Result
+from pipeline.stages.alarm_batch import Batch
 from pipeline.stages.alarm_keys import KEYS_MAX, Keys
+from pipeline.stages.alarm_split import Result
 from pipeline.stages.change import Change
 from pipeline.stages.decide import ROUTINE
 from pipeline.stages.route import Router

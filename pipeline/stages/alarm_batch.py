@@ -9,29 +9,17 @@ from sqlalchemy import Connection
 
 from pipeline.stages import ticket as tickets
 from pipeline.stages.alarm_keys import Keys, KeyState
+from pipeline.stages.alarm_split import OCCURRENCE, Result, Splits
 from pipeline.stages.change import Change
 from pipeline.stages.route import Route, Router
-from pipeline.store import alarms, events, outbox
+from pipeline.store import outbox
 from pipeline.store.alarms import Clear, Occurrence, Opening
 from pipeline.store.totals import OPENED
 from schemas.events import EventId
 from schemas.ticket import AlarmKey, Outcome, Ticket
 
-OCCURRENCE = "occurrence"
 KNOWN = "retained_known"
 OBSERVED, BELOW, NO_ROUTE = "observed", "below_ticket_from", "no_route"
-
-
-@dataclass(slots=True)
-class Result:
-    """How one change ends."""
-
-    change: Change
-    outcome: Outcome
-    reason: str
-    opening: Opening | None = None
-    of: EventId | None = None
-    count: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +47,7 @@ class Batch:
         self._documents: dict[EventId, Opening] = {}
         self._counted: dict[Opening, list[Result]] = {}
         self._wanted: list[Wanted] = []
-        self._moves: list[tuple[Occurrence, Opening, str]] = []
+        self._splits = Splits(connection)
 
     def fold_into(self, documents: Mapping[EventId, Opening]) -> None:
         """Lines whose document already counts for an opening."""
@@ -71,9 +59,7 @@ class Batch:
     def finish(self) -> None:
         """Write openings, returns to normal, moved events and outbox rows."""
         self._keys.flush(self._connection)
-        for occurrence, opening, reason in self._moves:
-            row = occurrence.row._replace(opening_id=opening.id, reason=reason)
-            events.move_all(self._connection, row.state, [row])
+        self._splits.finish(self._counted)
         intents = [
             outbox.Intent(wanted.sink, self._ticket(wanted), wanted.opening.id) for wanted in self._wanted
         ]
@@ -131,8 +117,8 @@ class Batch:
         """The first return to normal behind the event: of its key, or of its whole scope."""
         clears = [state.next_clear(change.id)]
         if change.facts.subject != change.facts.scope:
-            scope = self._keys.state(AlarmKey(change.facts.scope, change.key.cause))
-            clears.append(scope.next_clear(change.id))
+            last = self._keys.state(AlarmKey(change.facts.scope, change.key.cause)).cleared
+            clears.append(last if last is not None and last.position > change.id else None)
         return min((clear for clear in clears if clear is not None), default=None)
 
     def _open(self, state: KeyState, change: Change) -> Opening:
@@ -231,43 +217,32 @@ class Batch:
         any more.
         """
         position = change.id
-        stored: list[Occurrence] = []
-        before = opening.opened
-        if opening.id is not None:
-            stored = alarms.occurrences_after(self._connection, opening.id, position)
-            before = alarms.last_before(self._connection, opening.id, position) or before
+        stored = self._splits.stored_behind(opening, position)
         counted = self._counted.get(opening, [])
         late = [result for result in counted if result.change.id > position]
         if not stored and not late:
             return False
+        kept = [result for result in counted if result.change.id < position]
+        before = self._splits.last_before(opening, position)
         new = _second(opening, stored, late)
-        self._counted[new] = late
-        self._counted[opening] = [result for result in counted if result.change.id < position]
-        opening.last = max([before, *(result.change.id for result in self._counted[opening])])
+        self._counted[opening], self._counted[new] = kept, late
+        opening.last = max([before, *(result.change.id for result in kept)])
         opening.last_seen_us = min(opening.last_seen_us, change.at_us)
         opening.occurrences = max(1, opening.occurrences - new.occurrences)
         self._keys.add(new)
-        self._hand_over(opening, new, stored, late)
+        self._splits.hand_over(opening, new, stored)
+        self._share(opening, new, late)
         return True
 
-    def _hand_over(
-        self, opening: Opening, new: Opening, stored: list[Occurrence], late: list[Result]
-    ) -> None:
-        """Events behind the return belong to the new opening, which has a ticket when the old one has."""
+    def _share(self, opening: Opening, new: Opening, late: list[Result]) -> None:
+        """The new opening has a ticket when the old one has."""
         for result in late:
             result.opening = new
-        first = next((result for result in late if result.change.id == new.opened), None)
-        ticketed = False
-        if opening.ticket_key is not None:
-            new.ticket_key = tickets.ticket_key(self._site, new)
-            sink = self._sink(opening)
-            self._wanted.append(Wanted(new, sink, first.change if first else None, opening))
-            ticketed = True
-        if first is not None and ticketed:
-            first.outcome, first.reason = Outcome.TICKET, OPENED
-        for occurrence in stored:
-            opens = ticketed and occurrence.row.id == new.opened
-            self._moves.append((occurrence, new, OPENED if opens else occurrence.row.reason))
+        if opening.ticket_key is None:
+            return
+        first = next((result.change for result in late if result.change.id == new.opened), None)
+        new.ticket_key = tickets.ticket_key(self._site, new)
+        self._wanted.append(Wanted(new, self._sink(opening), first, opening))
 
     def _sink(self, opening: Opening) -> str:
         """Where the opening's own ticket went or goes."""

@@ -94,9 +94,14 @@ class Keys:
         """Which loaded keys are open in the scopes that this batch returns to normal."""
         self._scopes.update({scope: dict.fromkeys(keys) for scope, keys in found.items()})
 
-    def in_scope(self, scope: str, cause: str) -> tuple[AlarmKey, ...]:
-        """Keys of that cause that were open in the scope when the batch began, or opened in it."""
-        return tuple(self._scopes.get((scope, cause), ()))
+    def in_scope(self, scope: str, cause: str) -> list[AlarmKey]:
+        """Keys of that cause that are open in the scope now."""
+        keys = self._scopes.get((scope, cause), ())
+        return [key for key in keys if self._is_open(self._states[key].latest)]
+
+    @staticmethod
+    def _is_open(opening: Opening | None) -> bool:
+        return opening is not None and opening.cleared is None
 
     def known(self, connection: Connection, stored: Opening) -> Opening:
         """The opening as it is in memory; `stored` is what the store says of it. Its key is loaded."""

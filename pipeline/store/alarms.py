@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Row, func, select
 
-from pipeline.store.events import EventRow, Kind
+from pipeline.store.events import OPENED, EventRow, Kind
 from pipeline.store.tables import bind_text, openings
 from schemas.events import EventId
 from schemas.extraction import Severity
@@ -103,6 +103,13 @@ WHERE e.opening_id = ? AND (e.seq, e.idx) > (?, ?) ORDER BY e.seq, e.idx
 """
 _LAST_BEFORE = """
 SELECT seq, idx FROM events WHERE opening_id = ? AND (seq, idx) < (?, ?) ORDER BY seq DESC, idx DESC LIMIT 1
+"""
+_FIRST = """
+SELECT e.seq, e.idx, e.kind, e.state, e.reason, e.opening_id, e.pattern_id, j.source
+FROM events AS e JOIN journal AS j ON j.seq = e.seq WHERE e.opening_id = ? ORDER BY e.seq, e.idx LIMIT 1
+"""
+_OPENER_BEFORE = """
+SELECT seq, idx FROM events WHERE opening_id = ? AND reason = ? AND (seq, idx) < (?, ?) LIMIT 1
 """
 # The readings of a document that count for an opening: those after its line and before the next one.
 _FOLDED = """
@@ -211,6 +218,21 @@ def occurrences_after(connection: Connection, opening_id: int, position: EventId
 def last_before(connection: Connection, opening_id: int, position: EventId) -> EventId | None:
     """The last stored event of an opening before `position`."""
     row = connection.exec_driver_sql(_LAST_BEFORE, (opening_id, *position)).one_or_none()
+    return None if row is None else EventId(*row)
+
+
+def first(connection: Connection, opening_id: int) -> EventRow | None:
+    """The first stored event of an opening."""
+    row = connection.exec_driver_sql(_FIRST, (opening_id,)).one_or_none()
+    if row is None:
+        return None
+    seq, index, kind, state, reason, opening, pattern, source = row
+    return EventRow(EventId(seq, index), source, Kind(kind), state, reason, opening, pattern)
+
+
+def opener_before(connection: Connection, opening_id: int, position: EventId) -> EventId | None:
+    """The event that opened the opening's ticket, if it is stored and before `position`."""
+    row = connection.exec_driver_sql(_OPENER_BEFORE, (opening_id, OPENED, *position)).one_or_none()
     return None if row is None else EventId(*row)
 
 

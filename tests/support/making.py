@@ -105,6 +105,21 @@ class Plant:
         default = [RouteConfig(id="all", sink="board")]
         self.alarms = Alarms(Router(default if routes is None else routes), site="hall-2")
 
+    def reset(self) -> Plant:
+        """As new, without making the tables again."""
+        self.alarms.forget()
+        with self.engine.begin() as connection:
+            for table in (
+                tables.openings,
+                tables.clears,
+                tables.events,
+                tables.outbox,
+                tables.journal,
+                tables.counters,
+            ):
+                connection.execute(table.delete())
+        return self
+
     def apply(self, *changes: Change, fail: bool = False) -> list[Settlement]:
         """One transaction. With `fail` it rolls back at its very end, as a full disk makes it."""
         try:
