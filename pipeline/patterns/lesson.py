@@ -29,7 +29,7 @@ class Lesson:
 
     `unsure` names the fields and decisions the readings could not settle. `clears` is the cause that lines of
     this pattern return to normal, when somebody said so. `checked` are digests of the lines it was read from:
-    the next check wants another.
+    the next check wants another. They are not stored: after a restart a line may be read once more.
     """
 
     plan: Plan

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from pipeline.patterns.signature import Signature
@@ -103,7 +104,14 @@ class Place:
 
     @classmethod
     def from_json(cls, parts: Sequence[Any]) -> Place:
-        return cls(Edge.from_json(parts[0]), Edge.from_json(parts[1]), *parts[2:])
+        start, end = Edge.from_json(parts[0]), Edge.from_json(parts[1])
+        return _whole(start.index) if start == end and start.kind == "slot" else cls(start, end, *parts[2:])
+
+
+@lru_cache(maxsize=1024)
+def _whole(index: int) -> Place:
+    """Most values are a whole slot: one object serves all plans."""
+    return Place(Edge("slot", index), Edge("slot", index))
 
 
 def place(text: str, signature: Signature, span: Span) -> Place | None:
@@ -114,6 +122,8 @@ def place(text: str, signature: Signature, span: Span) -> Place | None:
         return None
     bounds = signature.bounds
     start, end = _edge(text, bounds, span.start, first=True), _edge(text, bounds, span.end, first=False)
+    if start == end and start.kind == "slot":
+        return _whole(start.index)
     barred = _mark(text, span.start - 1, start) + _mark(text, span.end, end)
     inner = span.of(text)
     return Place(start, end, "".join(dict.fromkeys(char for char in barred if char not in inner)))

@@ -7,25 +7,20 @@ of a time, decimal mark) is worked out when it is learnt, never per line.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
-from pipeline.fields import Context, FieldConfig, Normalised, Profile, normalise, number, timestamp
+from pipeline.fields import Context, FieldConfig, Profile, normalise, number, timestamp
 from pipeline.fields.line import Line
 from pipeline.fields.quantity import unit_beside
 from pipeline.patterns.places import Place, place
+from pipeline.patterns.prepare import NUMERIC, Convention, Normaliser, prepared
 from pipeline.patterns.signature import Signature
 from schemas.extraction import Extraction, FieldType, FieldValue, Null, Span, Tier
-
-_NUMERIC = frozenset({FieldType.QUANTITY, FieldType.NUMBER})
-_PLAIN_NUMBER = re.compile(
-    r"[-+]?[0-9]+(?:\.[0-9]{1,2}|\.[0-9]{4,})?"
-)  # reads one way, whatever else the line holds
-_MEMO_MAX = 512  # values of one field of one plan: measurements repeat
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,18 +31,14 @@ class FieldPlan:
     `null` with a place: *bad* is a value that this pattern never carries (a raw count), *unsure* is for a
     person.
     `digest` is that of the field's definition: another one makes this field, and only this one, stale.
-    `unit`, `form` and
-    `convention` are for the normaliser. `beside` is what must follow the value for `unit` to hold, when it
-    has a digit.
+    `beside` is what must follow the value for its unit to hold, when the unit has a digit.
     """
 
     place: Place | None
     null: Null | None
     confidence: float
     digest: str
-    unit: str | None = None
-    form: str = ""
-    convention: str | None = None
+    convention: Convention = field(default_factory=Convention)
     beside: str = ""
 
     def to_json(self) -> dict[str, Any]:
@@ -56,19 +47,22 @@ class FieldPlan:
             row["place"] = self.place.to_json()
         if self.null is not None:
             row["null"] = str(self.null)
-        row |= {name: getattr(self, name) for name in _OPTIONAL if getattr(self, name)}
+        row |= {key: value for key, value in asdict(self.convention).items() if value}
+        if self.beside:
+            row["beside"] = self.beside
         return row
 
     @classmethod
     def from_json(cls, row: Mapping[str, Any]) -> FieldPlan:
+        digest, confidence = sys.intern(row["digest"]), row["confidence"]
         if "place" not in row:
-            return _without_place(row["null"], row["confidence"], row["digest"])
+            return _without_place(row["null"], confidence, digest)
+        convention = _convention(row.get("unit"), row.get("form", ""), row.get("order"))
         null = Null(row["null"]) if "null" in row else None
-        options = {name: row[name] for name in _OPTIONAL if name in row}
-        return cls(Place.from_json(row["place"]), null, row["confidence"], row["digest"], **options)
+        return cls(Place.from_json(row["place"]), null, confidence, digest, convention, row.get("beside", ""))
 
 
-_OPTIONAL = ("unit", "form", "convention", "beside")
+_convention = lru_cache(maxsize=4096)(Convention)
 
 
 @lru_cache(maxsize=65_536)
@@ -126,8 +120,8 @@ class Plan:
     @classmethod
     def from_json(cls, row: Mapping[str, Any]) -> Plan:
         """The plan that `to_json` wrote. Raises KeyError or ValueError for anything else."""
-        fields = {name: FieldPlan.from_json(how) for name, how in row["fields"].items()}
-        return cls(fields, row["slots"], row["reader"])
+        fields = {sys.intern(name): FieldPlan.from_json(how) for name, how in row["fields"].items()}
+        return cls(fields, row["slots"], sys.intern(row["reader"]))
 
     def _bind(self, profile: Profile) -> _Bound:
         """The plan made ready for one profile, kept until another profile comes."""
@@ -158,7 +152,7 @@ def learn(
     lines = [(text, signature), *others]
     fields = {
         name: _field_plan(lines, extraction.fields.get(name, FieldValue()), places.get(name), config,
-        _digests(profile)[name]) for name, config in profile.fields.items()
+        prepared(profile).digests[name]) for name, config in profile.fields.items()
     }  # fmt: skip
     return Plan(fields, len(signature.bounds) // 2, extraction.reader)
 
@@ -176,14 +170,14 @@ def _field_plan(
     text = lines[0][0]
     raws = [one[slice(*where)] for one, signature in lines if (where := at.locate(one, signature.bounds))]
     unit, beside = _unit(text, value.span) if config.type is FieldType.QUANTITY else (None, "")
-    form, convention = "", None
+    form, order = "", None
     if config.type is FieldType.TIMESTAMP:
-        form, convention = timestamp.form_of(raws[0]), timestamp.learn_order(raws)
-    elif config.type in _NUMERIC:
-        convention = number.learn_mark(raws)
+        form, order = timestamp.form_of(raws[0]), timestamp.learn_order(raws)
+    elif config.type in NUMERIC:
+        order = number.learn_mark(raws)
     bad = value.null is Null.BAD and _bad_by_itself(text, value.span, config, unit)
     null = None if bad else value.null  # the next line may carry a value there
-    return FieldPlan(at, null, round(value.confidence, 4), digest, unit, form, convention, beside)
+    return FieldPlan(at, null, round(value.confidence, 4), digest, _convention(unit, form, order), beside)
 
 
 def _unit(text: str, span: Span) -> tuple[str | None, str]:
@@ -207,12 +201,10 @@ def _bad_by_itself(text: str, span: Span, config: FieldConfig, unit: str | None)
     if config.type is FieldType.TIMESTAMP:
         return True
     context = Context(UTC, _NO_CONTEXT, unit)
-    return config.type in _NUMERIC and normalise(text, span, config, context).null is Null.BAD
+    return config.type in NUMERIC and normalise(text, span, config, context).null is Null.BAD
 
 
 # --- a plan made ready for a profile ------------------------------------------------------------------------
-
-_Normaliser = Callable[[str, int, int, Context], Normalised]
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +214,7 @@ class _Reading:
     name: str
     how: FieldPlan
     whole: int
-    worth: _Normaliser
+    worth: Normaliser
 
     def read(self, text: str, bounds: tuple[int, ...], context: Context) -> FieldValue:
         how = self.how
@@ -259,72 +251,17 @@ def _nothing(null: Null, confidence: float) -> FieldValue:
 
 
 def _bound(plan: Plan, profile: Profile) -> _Bound:
-    digests = _digests(profile)
+    ready = prepared(profile)
     constant: dict[str, FieldValue] = {}
     reading: list[_Reading] = []
     stale: set[str] = set()
-    for name, config in profile.fields.items():
+    for name in profile.fields:
         how = plan.fields.get(name)
-        if how is None or how.digest != digests[name]:
+        if how is None or how.digest != ready.digests[name]:
             stale.add(name)
             constant[name] = _UNSURE
         elif how.place is None:
             constant[name] = _nothing(how.null or Null.ABSENT, how.confidence)
         else:
-            reading.append(_Reading(name, how, how.place.whole, _normaliser(config, how)))
+            reading.append(_Reading(name, how, how.place.whole, ready.normaliser(name, how.convention)))
     return _Bound(profile, constant, tuple(reading), frozenset(stale))
-
-
-def _normaliser(config: FieldConfig, how: FieldPlan) -> _Normaliser:
-    """What a span of this field is worth, with everything that the pattern settles filled in."""
-    if config.type is FieldType.TIMESTAMP:
-        return _time_normaliser(how)
-    memo: dict[str, Normalised] = {}
-    steady = config.type not in _NUMERIC  # a name's or a code's worth depends on nothing but itself
-
-    def worth(text: str, start: int, end: int, context: Context) -> Normalised:
-        raw = text[start:end]
-        known = memo.get(raw)
-        if known is not None:
-            return known
-        full = Context(context.timezone, context.received_at, how.unit, how.form, how.convention)
-        found = normalise(text, Span(start, end), config, full)
-        if (steady or _PLAIN_NUMBER.fullmatch(raw)) and len(memo) < _MEMO_MAX:
-            memo[raw] = found
-        return found
-
-    return worth
-
-
-def _time_normaliser(how: FieldPlan) -> _Normaliser:
-    """Times rarely repeat, but in a burst they do: the last one is remembered."""
-    last: tuple[str, Context, Normalised] | None = None
-
-    def worth(text: str, start: int, end: int, context: Context) -> Normalised:
-        nonlocal last
-        raw = text[start:end]
-        if last is not None and last[0] == raw and last[1] is context:
-            return last[2]
-        form = "" if how.form.startswith("epoch") and timestamp.form_of(raw) != how.form else how.form
-        full = Context(context.timezone, context.received_at, None, form, how.convention)
-        found = timestamp.normalise(raw, full)
-        last = raw, context, found
-        return found
-
-    return worth
-
-
-# Digests of the profiles in use: working one out takes as long as reading a line.
-_PROFILES_MAX = 64
-_known_digests: dict[int, tuple[Profile, dict[str, str]]] = {}
-
-
-def _digests(profile: Profile) -> dict[str, str]:
-    known = _known_digests.get(id(profile))
-    if known is not None and known[0] is profile:
-        return known[1]
-    if len(_known_digests) >= _PROFILES_MAX:
-        _known_digests.clear()
-    found = {name: config.digest() for name, config in profile.fields.items()}
-    _known_digests[id(profile)] = (profile, found)
-    return found
