@@ -148,7 +148,7 @@ def test_a_plan_reads_every_line_of_its_pattern(
 def test_a_plan_returns_only_spans_of_the_line_it_reads(
     made: tuple[str, dict[str, Span]], digits: list[str]
 ) -> None:
-    """Another line of the pattern, by changing digits; where a place cannot be found again the field is unsure."""
+    """Another line of the pattern, by changing digits; a place that is not found again is unsure."""
     line, spans = made
     fresh = iter(digits * 10)
     other = re.sub("[0-9]", lambda old: next(fresh), line)
