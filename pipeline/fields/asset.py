@@ -45,6 +45,9 @@ _FIRST = re.compile(
 _PLACE = re.compile(
     rf"[A-Za-z{HAN}]{{1,10}}[:：#]\s?\d{{1,5}}(?:[\s,/]{{1,2}}[A-Za-z{HAN}]{{1,10}}[:：#]\s?\d{{1,5}}){{1,4}}(?![\w:])"
 )
+_PLACES = re.compile(r"[:@/\\]")
+_SPLITTERS = (re.compile(r"([:@/\\])"), re.compile(r"(_(?=[A-Z])|\.(?=[A-Za-z])|[:@/\\])"))
+_NAMEMARK = re.compile(r"[\d_\-]")
 _KEY_END = re.compile(r"[\"']\s?[:=]")
 _ANNOUNCED = re.compile(r"(?:^|[\s\])|])(?P<name>[A-Za-z_][\w\-]{2,20})(?=: )")
 _LAST = re.compile(r"\s[:\-]\s(?P<name>[A-Z][\w\-]{1,24})\.?$")
@@ -215,16 +218,23 @@ def _is_no_tag(raw: str) -> bool:
 
 def _parts(raw: str, start: int) -> Found:
     """The pieces of host:port, src@host, plant/cnc2/temp, RC3_MIN, Line4.Drive2.Speed."""
-    if not any(char in raw for char in ":@/_."):
-        return
-    at = start
-    for part in re.split(r"([:@/]|_(?=[A-Z])|\.(?=[A-Za-z]))", raw):
-        lettered = any(char.isalpha() for char in part) or (part.isdigit() and len(part) >= 3 and "/" in raw)
-        if 1 < len(part) < len(raw) and lettered and not _FILE.fullmatch(part):
-            marked = re.search(r"[\d_\-]", part) is not None
-            if marked or not ("_" in raw or "." in raw):
-                yield at, at + len(part), "part", 0.35 if marked else 0.25
-        at += len(part)
+    for splitter in _SPLITTERS:
+        at = start
+        for part in splitter.split(raw):
+            weight = _part_weight(part, raw)
+            if weight:
+                yield at, at + len(part), "part", weight
+            at += len(part)
+
+
+def _part_weight(part: str, raw: str) -> float:
+    """0 for what names nothing: the whole, letters, plain words between dots or underscores, files."""
+    lettered = any(char.isalpha() for char in part) or (part.isdigit() and len(part) >= 3 and "/" in raw)
+    if not (1 < len(part) < len(raw)) or not lettered or _FILE.fullmatch(part):
+        return 0.0
+    if _NAMEMARK.search(part):
+        return 0.35
+    return 0.25 if _PLACES.search(raw) else 0.0
 
 
 def normalise(raw: str, config: FieldConfig, context: Context) -> Normalised:

@@ -18,7 +18,7 @@ Found = Iterator[tuple[int, int, str, float]]  # start, end, form, weight
 QUANTITY = re.compile(r"[-+]?\d+(?:[.,]\d+)?[A-Za-z°%µ²³/]{0,5}")
 VERSION = re.compile(r"[vV]?\d+(?:\.\d+)+[a-z]?")
 
-_BETWEEN = re.compile(r"[\s,/]{1,2}")  # between the parts of a place: "pack 3 cell 11", "Group:1 Axis:6"
+_BETWEEN = re.compile(r"[\s,/:>]{1,2}")  # between the parts of a place: "pack 3 cell 11", "Group:1 Axis:6"
 _NUMBER = r"(?:0x[0-9A-Fa-f]{1,8}|[A-Z]?\d{1,6}[A-Z]?(?:[-./]\d{1,4}){0,3}|(?-i:[A-Z])(?![A-Za-z'’²³]))"
 _TAG = r"[A-Z]{1,5}[-_]?\d{1,5}[A-Z]?"
 _END = rf"(?![{WORD}%°]|[.,:]\d|[-@/][{LATIN}_])"

@@ -12,7 +12,10 @@ from pipeline.fields.line import Line
 from pipeline.fields.values import Context, Normalised
 from schemas.extraction import Candidate, FieldType, Span
 
+CODE_MAX = 32  # a longer value is prose
+
 _TYPES = frozenset({FieldType.CODE})
+_SYMBOL = re.compile(r"[A-Z][A-Za-z0-9]{0,24}(?:[_\-][A-Za-z0-9]{1,24}){1,4}|(?:[A-Z][a-z]{1,20}){2,5}")
 _BEFORE = r"(?<![A-Za-z0-9_.\-/])"
 _AFTER = r"(?![A-Za-z0-9_])"
 
@@ -96,14 +99,20 @@ def recognise(line: Line, profile: Profile | None = None) -> Iterator[Candidate]
             yield from _found(line, *match.span(match.lastgroup or 0), form, weight)
     for match in _labelled().finditer(line.text):
         yield from _found(line, *match.span("code"), "labelled", 0.75)
-    for pair in line.pairs:
-        if (
-            pair.quoted
-            and pair.last_word in lexicon.words("codes", "words")
-            and len(pair.value.of(line.text)) <= 32
-        ):
-            yield from _found(line, pair.value.start, pair.value.end, "labelled", 0.6)
+    yield from _keyed(line)
     yield from _known(line, profile)
+
+
+def _keyed(line: Line) -> Iterator[Candidate]:
+    """Values of keys that say code or fault: any in quotes, else names of several parts (Bad_Timeout)."""
+    for pair in line.pairs:
+        raw = pair.value.of(line.text)
+        if pair.last_word not in lexicon.words("codes", "words") or len(raw) > CODE_MAX:
+            continue
+        if pair.quoted:
+            yield from _found(line, pair.value.start, pair.value.end, "labelled", 0.6)
+        elif _SYMBOL.fullmatch(raw) and pair.last_word in lexicon.words("codes", "suffixes"):
+            yield from _found(line, pair.value.start, pair.value.end, "labelled", 0.4)
 
 
 def _found(line: Line, start: int, end: int, form: str, weight: float) -> Iterator[Candidate]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -64,6 +64,18 @@ class Line:
         if at and self.taken[at - 1].end > start:
             return True
         return at < len(self.taken) and self.taken[at].start < end
+
+    @cached_property
+    def gaps(self) -> list[tuple[int, int]]:
+        """What lies before, between and behind the times: a number must not begin inside one."""
+        starts = [0, *(span.end for span in self.taken)]
+        ends = [*(span.start for span in self.taken), len(self.text)]
+        return [(start, end) for start, end in zip(starts, ends, strict=True) if start < end]
+
+    def matches(self, expression: re.Pattern[str]) -> Iterator[re.Match[str]]:
+        """Where the expression matches between the times, in order."""
+        for start, end in self.gaps:
+            yield from expression.finditer(self.text, start, end)
 
     @cached_property
     def groups(self) -> tuple[list[int], list[int]]:

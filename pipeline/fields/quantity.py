@@ -39,9 +39,7 @@ def _unit_pattern(own: frozenset[str] = frozenset()) -> re.Pattern[str]:
 def recognise(line: Line, profile: Profile | None = None) -> Iterator[Candidate]:
     """Numbers with what is known of their unit, and the words that stand where a number should."""
     wanted, own = dimensions(profile), _own_units(profile)
-    for match in number.FIND.finditer(line.text):
-        if line.is_taken(*match.span()):
-            continue
+    for match in line.matches(number.FIND):
         has_unit = _unit_pattern(own).match(line.text, match.end()) is not None
         whole = number.spans(line.text, match, has_unit)
         for span in whole:

@@ -69,6 +69,7 @@ def _date_layouts() -> dict[str, str]:
         "Mdy": weekday
         + rf"(?<![^\W\d_]){month}\s{{1,2}}(?P<d>\d{{1,2}})(?!\d|:)(?:,?\s(?P<y>(?:19|20)\d{{2}})(?!\d|:))?",
         "M-d-y": weekday + rf"(?<![^\W\d_]){month}(?P<ds>[-/])(?P<d>\d{{1,2}})(?P=ds)(?P<y>\d{{4}})(?!\d)",
+        "dM": rf"(?P<d>\d{{1,2}})\.?[-/\s]\s?{month}",
         "zh": r"(?:(?P<y>\d{4})\s?年\s?)?(?P<mo>\d{1,2})\s?月\s?(?P<d>\d{1,2})\s?日",
         "compact": r"(?P<y>(?:19|20)\d{2})(?P<mo>0[1-9]|1[0-2])(?P<d>[0-2]\d|3[01])",
         "short": r"(?P<y>\d{2})(?P<mo>0[1-9]|1[0-2])(?P<d>[0-2]\d|3[01])",
@@ -97,7 +98,7 @@ _JOINED = (
     ("ymd", "hms"), ("num", "hms"), ("dMy", "hms"), ("Mdy", "hms"), ("M-d-y", "hms"), ("zh", "zh"),
     ("zh", "hms"), ("compact", "hms"), ("compact", "packed"), ("ymd", "dots"), ("num", "dots"),
     ("ymd", "dashes"), ("ymd", "packed"), ("ymd", "hm"), ("num", "hm"), ("dMy", "hm"), ("Mdy", "hm"),
-    ("M-d-y", "hm"), ("short", "packed"), ("short", "hms"), ("ymd", "zh"),
+    ("M-d-y", "hm"), ("dM", "hms"), ("short", "packed"), ("short", "hms"), ("ymd", "zh"),
 )  # fmt: skip
 _TURNED = (
     ("hms", "ymd"), ("hms", "num"), ("hms", "dMy"), ("hms", "Mdy"), ("hm", "num"), ("hm", "ymd"),

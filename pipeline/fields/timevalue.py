@@ -15,6 +15,8 @@ EARLIEST = datetime(
     2000, 1, 2
 )  # dead clocks start at 1970, 1980 or 2000-01-01; no gateway hears older events
 SKEW = timedelta(hours=1)  # a time of day further ahead of us is yesterday's
+DAY = timedelta(days=1)
+SHORTEST_DAY = timedelta(hours=21)  # a day loses at most three hours where clocks or zones change
 NEAR = timedelta(hours=36)  # of two readings of a date, the one this near to the arrival is meant
 LEAP_YEARS = 9  # years to look back for a 29 February: at most eight lie between two of them
 
@@ -128,9 +130,15 @@ def _clock(part: _Groups) -> timedelta:
 def _latest_day(clock: timedelta, zone: tzinfo, received: datetime) -> datetime:
     """A time of day on the last day on which it has been, or is about to be."""
     local = received.replace(tzinfo=UTC).astimezone(zone)
-    today = datetime(local.year, local.month, local.day)
-    days = (_in_utc(today + timedelta(days=offset) + clock, zone, received) for offset in (1, 0, -1, -2))
-    return next(moment for moment in days if moment <= received + SKEW)
+    day = datetime(local.year, local.month, local.day)
+    moment = _in_utc(day + clock, zone, received)
+    if moment <= received + SKEW - SHORTEST_DAY:  # only just after midnight may tomorrow's be meant
+        tomorrow = _in_utc(day + DAY + clock, zone, received)
+        return tomorrow if tomorrow <= received + SKEW else moment
+    while moment > received + SKEW:
+        day -= DAY
+        moment = _in_utc(day + clock, zone, received)
+    return moment
 
 
 def _latest_year(month: int, day: int, clock: timedelta, zone: tzinfo, received: datetime) -> datetime:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, datetime, time, timedelta, timezone
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -166,6 +166,22 @@ def test_dates_of_a_learnt_order_come_back(moment: datetime, order: str) -> None
 def test_times_without_a_year_come_back_within_a_year(moment: datetime) -> None:
     worth = timestamp.normalise(moment.strftime("%b %d %H:%M:%S"), replace(CONTEXT, timezone=UTC))
     assert datetime.fromisoformat(str(worth.value)) == moment.replace(tzinfo=UTC)
+
+
+@given(
+    st.datetimes(datetime(2024, 1, 1), datetime(2026, 1, 1)),
+    st.times().map(lambda clock: clock.replace(microsecond=0)),
+    st.sampled_from(["Europe/Berlin", "Asia/Shanghai", "Pacific/Auckland", "America/St_Johns"]),
+)
+def test_a_time_of_day_is_the_last_that_has_been(arrived: datetime, clock: time, zone: str) -> None:
+    received, here = arrived.replace(tzinfo=UTC), ZoneInfo(zone)
+    worth = timestamp.normalise(clock.isoformat(), Context(here, received))
+    moment = datetime.fromisoformat(str(worth.value))
+    assert moment <= received + timedelta(hours=1)
+    assert received - moment < timedelta(hours=25)  # a day has at most 25 hours
+    before = (moment - timedelta(hours=2)).astimezone(here)
+    shown = moment.astimezone(here)
+    assert shown.time() == clock or shown.utcoffset() != before.utcoffset()  # the hour that was left out
 
 
 @given(st.integers(1_000_000_000, 1_748_000_000), st.sampled_from([1, 1_000, 1_000_000, 1_000_000_000]))
