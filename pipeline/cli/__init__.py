@@ -9,7 +9,7 @@ import sys
 
 import typer
 
-from pipeline.cli import db, run, site
+from pipeline.cli import db, evaluation, patterns, review, run, site, status
 from pipeline.cli.output import COULD_NOT_RUN, complain
 from schemas.errors import AndonError
 
@@ -25,6 +25,11 @@ app = typer.Typer(
 app.command()(run.run)
 app.command()(site.check)
 app.command()(site.schema)
+app.command("try")(evaluation.try_)
+app.command("eval")(evaluation.eval_)
+app.add_typer(review.app, name="review")
+app.add_typer(patterns.app, name="patterns")
+app.command()(status.status)
 app.add_typer(db.app, name="db")
 
 

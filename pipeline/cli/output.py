@@ -68,6 +68,11 @@ class Out:
             Console().print(plain(text), highlight=False)
 
 
+def usage(message: str) -> typer.BadParameter:
+    """An error in how a command was called: raise what this returns (exit code 2)."""
+    return typer.BadParameter(message)
+
+
 def complain(message: str) -> None:
     """An error for people, on stderr in either form."""
     Console(stderr=True, highlight=False, soft_wrap=True).print(plain(message), style="red")

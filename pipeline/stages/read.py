@@ -101,7 +101,7 @@ class Read:
     async def step(self) -> bool:
         """One group: read it if need be, settle a chunk of it. False when nothing is unread."""
         with self._store.read() as connection:
-            groups = unread.groups(connection, 1)
+            groups = unread.groups(connection, 2)
             lines = [line for _, line in unread.take(connection, groups[0], CHUNK)] if groups else []
         if not lines:
             return False
@@ -116,7 +116,7 @@ class Read:
             return True
         taught = self._book.find(group.profile, group.signature, group.variant)
         if taught is None or taught.plan.stale_fields(feed.profile):
-            await self._teach(group, feed, lines, taught)
+            await self._teach(group, feed, lines, taught, alone=len(groups) == 1)
         else:
             await self._settle(lines, taught, None)
         self.progressed_at = time.monotonic()
@@ -150,8 +150,11 @@ class Read:
             )
             log.warning("unread.overdue", lines=len(lines), max_wait_s=self._max_wait_s)
 
-    async def _teach(self, group: Group, feed: Feed, lines: Sequence[LogLine], taught: Taught | None) -> None:
-        lesson = await self._study(lines, feed, taught)
+    async def _teach(
+        self, group: Group, feed: Feed, lines: Sequence[LogLine], taught: Taught | None, alone: bool
+    ) -> None:
+        # While other patterns wait, each gets one reading; its plan is tried on more lines when there is time.
+        lesson = await self._study(lines if alone else lines[:1], feed, taught)
         teaching = self._propose(lines[0], feed, lesson)
         if teaching is None:
             known = self._book.find(group.profile, group.signature, group.variant)

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from pipeline.fields import lexicon
-from schemas.extraction import Severity
 
 # A word of meaning weaker than this ("retry" in passing) does not move a line up.
 MEANING_MIN = 0.5
 
 
 def urgency(text: str) -> int:
-    """0 (routine) to 3 (critical): the level the line states, or what its words mean, whichever is higher."""
+    """0 (routine) to 3 (critical): the level that the line states, else the worst that its words mean."""
     stated = lexicon.level(text)
-    ranks = [Severity.INFO.rank if stated is None else stated[0].rank]
-    ranks += [
+    if stated is not None:
+        return stated[0].rank
+    found = (
         severity.rank
         for severity, _, weight, _ in lexicon.meaning(text)
         if severity is not None and weight >= MEANING_MIN
-    ]
-    return max(ranks)
+    )
+    return max(found, default=0)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
+from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
 from pipeline.store import schema
@@ -53,6 +55,21 @@ def backup(path: Path, target: Path) -> int:
         part.unlink(missing_ok=True)
     fsync_folder(target.parent)
     return target.stat().st_size
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[Connection]:
+    """A short look at a store from outside, whether the service runs or not. Raises StoreError when there
+    is none."""
+    _require_file(path)
+    engine = reading_engine(path)
+    try:
+        with engine.connect() as connection:
+            yield connection
+    except (DBAPIError, sqlite3.Error) as error:
+        raise translate(error, path) or error from error
+    finally:
+        engine.dispose()
 
 
 def check(path: Path) -> list[str]:

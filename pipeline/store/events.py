@@ -6,9 +6,9 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, Row, select
 
 from pipeline.store import totals
 from pipeline.store.tables import events, journal
@@ -122,6 +122,17 @@ def move_all(connection: Connection, from_state: Outcome | str, rows: Sequence[E
     return {row.id for row in going}
 
 
+def of_message(connection: Connection, seq: int) -> list[EventRow]:
+    """The events of one message, by index; none when it is not decoded yet."""
+    query = (
+        select(events, journal.c.source)
+        .join(journal, journal.c.seq == events.c.seq)
+        .where(events.c.seq == seq)
+        .order_by(events.c.idx)
+    )
+    return [_event_row(row) for row in connection.execute(query)]
+
+
 def standing(connection: Connection, ids: Sequence[EventId], state: Outcome | str) -> set[EventId]:
     """Those of `ids` that are in `state` now: what the writer may still move."""
     return set(_reasons(connection, ids, state)) if ids else set()
@@ -135,10 +146,12 @@ def get(connection: Connection, id: EventId) -> EventRow | None:
         .where(events.c.seq == id.seq, events.c.idx == id.index)
     )
     row = connection.execute(query).one_or_none()
-    if row is None:
-        return None
+    return None if row is None else _event_row(row)
+
+
+def _event_row(row: Row[Any]) -> EventRow:
     return EventRow(
-        id,
+        EventId(row.seq, row.idx),
         row.source,
         Kind(row.kind),
         row.state,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -81,6 +81,16 @@ def get(connection: Connection, pattern_id: int) -> PatternRow | None:
 
 def count(connection: Connection) -> int:
     return connection.execute(select(func.count()).select_from(patterns)).scalar_one()
+
+
+def put_all(connection: Connection, rows: Iterable[PatternRow]) -> None:
+    """Write patterns with their plans and ids into a store that has none."""
+    for row in rows:
+        values = {"id": row.id, "profile": row.profile, "signature": row.signature, "sample": row.sample}
+        seen = {"n": row.n, "first_seen_us": row.first_seen_us, "last_seen_us": row.last_seen_us}
+        connection.execute(insert(patterns).values(**values, **seen))
+        for plan in row.plans:
+            connection.execute(insert(plans).values(**_values(plan, plan.version)))
 
 
 def upsert(connection: Connection, profile: str, signature: str, sample: str, seen_at_us: int) -> int:

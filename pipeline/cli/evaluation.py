@@ -1,0 +1,142 @@
+"""`andon try` and `andon eval`: what lines would become, and how well they are read."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any, TextIO
+
+import typer
+from rich.console import Console
+from rich.progress import track
+
+from pipeline import config
+from pipeline.cli.output import JsonFlag, Out, SiteArgument, complain, plain, usage
+from pipeline.model import evaluate
+from pipeline.model.reader import ModelReader
+from pipeline.model.rules import RulesReader
+from pipeline.model.thread import ClosingReader
+from pipeline.rehearsal import Rehearsal
+from pipeline.telemetry import configure_logging
+from schemas.errors import AndonError, ModelError
+
+
+def try_(
+    site: SiteArgument,
+    source: Annotated[str, typer.Option(help="Name of the source that the lines come from.")],
+    file: Annotated[str, typer.Argument(metavar="FILE", help="Recorded lines, or - for stdin.")] = "-",
+    topic: Annotated[str, typer.Option(help="The topic they arrive on.")] = "",
+    as_json: JsonFlag = False,
+) -> None:
+    """A dry run: what each line would become, and why. Nothing is stored or sent."""
+    configure_logging("error")
+    found = config.load(Path(site))
+    if source not in found.sources:
+        raise usage(f"no source {source!r}; the site file has: {', '.join(found.sources) or 'none'}")
+    payloads = _payloads(file)
+    for record in asyncio.run(_play(found, source, payloads, topic)):
+        if as_json:
+            Out(True).line(record)
+        else:
+            _print(record)
+
+
+async def _play(site: config.Site, source: str, payloads: list[bytes], topic: str) -> list[dict[str, Any]]:
+    async with Rehearsal(site, source) as rehearsal:
+        return await rehearsal.play(payloads, topic)
+
+
+def _payloads(file: str) -> list[bytes]:
+    """One payload a line; the last line needs no newline."""
+    try:
+        raw = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+    except OSError as error:
+        raise AndonError(f"{file}: cannot be read ({error.strerror or error})") from error
+    return [line.removesuffix(b"\r") for line in raw.removesuffix(b"\n").split(b"\n")] if raw else []
+
+
+def _print(record: dict[str, Any]) -> None:
+    console = Console(soft_wrap=True, highlight=False)
+    console.print(f"[bold]{plain(record['outcome']):8}[/] {plain(record['line'])}")
+    decided = ", ".join(
+        f"{name} {record[name]}" for name in ("severity", "category", "action") if record[name]
+    )
+    console.print(
+        f"         {plain(decided or 'undecided')}; {plain('; '.join(record['reasons']))}", style="dim"
+    )
+    for name, value in record["fields"].items():
+        if value["value"] is not None:
+            shown = f"{name} = {value['value']!r} ({value['tier']}, {value['confidence']:.0%})"
+            console.print(f"         {plain(shown)}", style="cyan")
+
+
+def eval_(
+    data: Annotated[Path, typer.Argument(metavar="DATA.jsonl", help="Labelled lines.")],
+    site: Annotated[
+        Path | None, typer.Option("--config", metavar="SITE.yaml", help="Default: the built-in profile.")
+    ] = None,
+    profile: Annotated[str, typer.Option(help="Profile that the lines are read with.")] = "machine-log",
+    predictions: Annotated[
+        Path | None, typer.Option(help="Write each line's reading here, as JSONL.")
+    ] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Field-by-field scores against labelled lines."""
+    configure_logging("error")
+    found = config.load(site) if site else config.builtin()
+    if profile not in found.profiles:
+        raise usage(f"no profile {profile!r}; there are: {', '.join(found.profiles)}")
+    rows = evaluate.load(data)
+    reader = _reader(found)
+    try:
+        with _written(predictions) as out:
+            report = evaluate.evaluate(
+                list(track(rows, "reading", console=Console(stderr=True), disable=as_json)),
+                reader,
+                found.profiles[profile],
+                found.labels,
+                confidence_min=found.review.confidence_min,
+                predictions=None if out is None else lambda row: _write(out, row),
+            )
+    finally:
+        if isinstance(reader, ModelReader):
+            reader.close()
+    if as_json:
+        Out(True).line(report)
+    else:
+        _table(report)
+
+
+def _reader(site: config.Site) -> ClosingReader | RulesReader:
+    """The configured model; the rules, said plainly, when it is off or cannot be loaded."""
+    if not site.model.enabled:
+        return RulesReader()
+    try:
+        return ModelReader.open(site.model)
+    except ModelError as error:
+        complain(f"{error}\nreading by rules alone")
+        return RulesReader()
+
+
+@contextmanager
+def _written(path: Path | None) -> Iterator[TextIO | None]:
+    if path is None:
+        yield None
+        return
+    with path.open("w", encoding="utf-8") as out:
+        yield out
+
+
+def _write(out: TextIO, row: Any) -> None:
+    out.write(json.dumps(row, ensure_ascii=False) + "\n")
+
+
+def _table(report: dict[str, Any]) -> None:
+    out = Out(False)
+    rows = [{"field": name, **scores} for name, scores in report["fields"].items()]
+    out.table(rows, ("field", "n", "exact", "false_fill", "false_null", "wrong_span", "f1"), "no fields")
+    out.record({key: value for key, value in report.items() if key != "fields"})
