@@ -31,8 +31,7 @@ class Reader(Protocol):
 def study(
     texts: Iterable[str], profile: Profile, labels: Labels, reader: Reader, taught: Taught | None = None
 ) -> Lesson | None:
-    """What lines of one pattern and variant teach, read by `reader`. None when there is nothing (more) to
-    read.
+    """What lines of one pattern and variant teach, read by `reader`; None: nothing (more) to read.
 
     Without `taught`, up to READINGS distinct lines are read and make a new lesson. A provisional one is
     checked on as many as are still wanted. Fields of the profile that a taught plan does not know are read
@@ -107,9 +106,7 @@ def _news(new: Lesson, old: Lesson) -> bool:
 
 
 def _refresh(readings: Sequence[Reading], profile: Profile, lesson: Lesson) -> Lesson | None:
-    """The lesson with its stale fields read anew. A person's decisions and fields stand, and so does his
-    trust.
-    """
+    """The lesson with its stale fields read anew. What a person said of the others stands."""
     if not readings:
         return None
     anew = combine(readings, profile, lesson.taught_by)

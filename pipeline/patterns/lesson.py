@@ -14,9 +14,7 @@ PERSON = "person:"  # what people taught is never overwritten by a reader, and n
 
 
 class Trust(StrEnum):
-    """Provisional: read from too few lines to be sure. Trusted. Disputed: readings disagree, so a person is
-    asked.
-    """
+    """Provisional: too few lines were read. Trusted. Disputed: readings disagree, so a person is asked."""
 
     PROVISIONAL = "provisional"
     TRUSTED = "trusted"

@@ -31,8 +31,7 @@ class Edge:
     """One end of a place. `kind` says how it is found again:
 
     `slot`: the start (of a start edge) or end (of an end edge) of slot `index`.
-    `fixed`: in the fixed text before slot `index`, at (a start) or after (an end) `n` characters that are no
-    blanks.
+    `fixed`: in the fixed text before slot `index`, at (a start) or after (an end) its `n` non-blank characters.
     `inside`: within slot `index`: after the literal `rest` (before it, for an end), or at the `n`-th run of
     letters and digits of a slot with the same `skeleton`; n is -1 where the edge splits a run.
     """
@@ -59,9 +58,7 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """From `start` to `end`. `barred` are marks that a part of a slot ended at: the part itself never holds
-    one.
-    """
+    """From `start` to `end`. `barred` are the marks that a part of a slot ended at: it never holds one."""
 
     start: Edge
     end: Edge

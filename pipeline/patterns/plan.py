@@ -25,11 +25,9 @@ from schemas.extraction import Extraction, FieldType, FieldValue, Null, Span, Ti
 
 @dataclass(frozen=True, slots=True)
 class FieldPlan:
-    """How one field is read. `place` is None exactly when the field has no value in lines of this pattern;
-    `null` says why.
+    """How one field is read. `place` is None when lines of this pattern have no value for it; `null` says why.
 
-    `null` with a place: *bad* is a value that this pattern never carries (a raw count), *unsure* is for a
-    person.
+    `null` with a place: *bad* is what this pattern always carries there (a raw count), *unsure* is for a person.
     `digest` is that of the field's definition: another one makes this field, and only this one, stale.
     `beside` is what must follow the value for its unit to hold, when the unit has a digit.
     """
@@ -73,8 +71,7 @@ def _without_place(null: str, confidence: float, digest: str) -> FieldPlan:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One FieldPlan a field of the profile it was learnt with. `reader` is who read the line it was learnt
-    from.
+    """One FieldPlan a field of the profile. `reader` is who read the line that it was learnt from.
 
     Immutable; may be used by several threads at once.
     """
@@ -104,9 +101,7 @@ class Plan:
         return self._bind(profile).stale
 
     def spans(self, text: str, signature: Signature) -> dict[str, Span | None]:
-        """Where the fields stand in a line of the pattern, without normalising. None: nowhere, or not found
-        again.
-        """
+        """Where the fields stand in a line of the pattern. None: nowhere, or not found again."""
         found: dict[str, Span | None] = {}
         for name, how in self.fields.items():
             at = how.place.locate(text, signature.bounds) if how.place is not None else None
@@ -181,9 +176,7 @@ def _field_plan(
 
 
 def _unit(text: str, span: Span) -> tuple[str | None, str]:
-    """The unit of a number, and the text that carries it where that is not settled by the signature (m2,
-    m3).
-    """
+    """The unit of a number, and the text that carries it where the signature does not settle it (m2, m3)."""
     unit = unit_beside(Line(text), span)
     if unit is None or not any(char.isdigit() for char in unit):
         return unit, ""
@@ -195,9 +188,7 @@ _NO_CONTEXT = datetime(2000, 1, 1, tzinfo=UTC)  # a number's worth does not depe
 
 
 def _bad_by_itself(text: str, span: Span, config: FieldConfig, unit: str | None) -> bool:
-    """Whether the value is what is wrong (a sentinel, a dead clock), and not what the pattern carries (a raw
-    count).
-    """
+    """Whether the value is wrong (a sentinel, a dead clock), and not what the pattern carries (a raw count)."""
     if config.type is FieldType.TIMESTAMP:
         return True
     context = Context(UTC, _NO_CONTEXT, unit)

@@ -1,11 +1,10 @@
-"""The signature of a line: its text with every slot masked, and where the slots are. Equal signatures are one
-pattern.
+"""The signature of a line: its text with every slot masked, and where the slots are.
 
-    2026-01-05 11:23:14 Pump 3 bearing 92.5 °C, error 17   ->   <time> Pump <num> bearing <num> °C, error
-    <code>
+    2026-01-05 11:23:14 Pump 3 bearing 92.5 °C, error 17
+    <time> Pump <num> bearing <num> °C, error <code>
 
-The variant of a line is what stands in its enumerable slots (`17`): a decision belongs to pattern *and*
-variant.
+Lines with equal signatures are one pattern. The variant of a line is what stands in its enumerable slots (`17`):
+a decision belongs to pattern *and* variant.
 """
 
 from __future__ import annotations
@@ -21,14 +20,11 @@ from pipeline.patterns.codes import Cue
 from pipeline.patterns.slots import KINDS, SLOT, Part, digits, dissect
 from schemas.extraction import Span
 
-VERSION = 1  # part of what is stored with patterns: raise it when the same line may get another signature
-
 CODE = "code"
 _TAKEN_APART = frozenset({"chunk", "hex", "name", "path"})
 _MASKS = {kind: f"<{kind}>" for kind in {*KINDS, "id", "uuid", CODE} - {"", "chunk", "end"}}
-_MASK_OF = tuple(
-    None if kind in _TAKEN_APART else _MASKS.get(kind) for kind in KINDS
-)  # by group; None: look again
+# By number of group; None: it needs a second look.
+_MASK_OF = tuple(None if kind in _TAKEN_APART else _MASKS.get(kind) for kind in KINDS)
 _END = KINDS.index("end")
 _NUM, _CODE = _MASKS["num"], _MASKS[CODE]
 
@@ -47,9 +43,7 @@ class Slot(NamedTuple):
 
 
 class Signature(NamedTuple):
-    """`text` is the masked line. `bounds` are start and end of each slot in the raw line, one after the
-    other.
-    """
+    """`text` is the masked line. `bounds` are start and end of each slot in the raw line, in order."""
 
     text: str
     bounds: tuple[int, ...]
@@ -100,9 +94,7 @@ def sign(text: str) -> Signature:
 
 
 def variant(text: str, signature: Signature) -> str:
-    """What stands in the enumerable slots, in order; "" when there are none. At most VARIANT_MAX
-    characters.
-    """
+    """What stands in the enumerable slots, in order, in at most VARIANT_MAX characters; "" for none."""
     if _CODE not in signature.text:
         return ""
     bounds = signature.bounds

@@ -198,9 +198,7 @@ Part = tuple[int, int, str]
 
 
 def dissect(chunk: str) -> tuple[Part, ...]:
-    """The slots of a run of letters and digits. Whatever is not covered by one of them stays in the
-    signature.
-    """
+    """The slots of a run of letters and digits. Whatever none of them covers stays in the signature."""
     if _UUID.fullmatch(chunk):
         return ((0, len(chunk), "uuid"),)
     if _DASHED_MAC.fullmatch(chunk):
@@ -227,9 +225,7 @@ def _number_kind(written: str) -> str:
 
 
 def _is_id(run: str) -> bool:
-    """Bare hex of eight and more, or letters and digits that take turns and hold nothing that could be a
-    word.
-    """
+    """Bare hex of eight and more, or letters and digits in turns that hold nothing like a word."""
     if "." in run or run.isdigit():
         return False
     if _BARE_HEX.fullmatch(run):
