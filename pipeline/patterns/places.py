@@ -31,7 +31,7 @@ class Edge:
     """One end of a place. `kind` says how it is found again:
 
     `slot`: the start (of a start edge) or end (of an end edge) of slot `index`.
-    `fixed`: in the fixed text before slot `index`, at (a start) or after (an end) its `n` non-blank characters.
+    `fixed`: in the fixed text before slot `index`, at or after its `n`-th character that is no blank.
     `inside`: within slot `index`: after the literal `rest` (before it, for an end), or at the `n`-th run of
     letters and digits of a slot with the same `skeleton`; n is -1 where the edge splits a run.
     """

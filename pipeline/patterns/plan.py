@@ -25,9 +25,9 @@ from schemas.extraction import Extraction, FieldType, FieldValue, Null, Span, Ti
 
 @dataclass(frozen=True, slots=True)
 class FieldPlan:
-    """How one field is read. `place` is None when lines of this pattern have no value for it; `null` says why.
+    """How one field is read. `place` is None when this pattern has no value for it; `null` says why.
 
-    `null` with a place: *bad* is what this pattern always carries there (a raw count), *unsure* is for a person.
+    `null` with a place: *bad* is what this pattern always has there (a raw count), *unsure* is for a person.
     `digest` is that of the field's definition: another one makes this field, and only this one, stale.
     `beside` is what must follow the value for its unit to hold, when the unit has a digit.
     """
@@ -188,7 +188,7 @@ _NO_CONTEXT = datetime(2000, 1, 1, tzinfo=UTC)  # a number's worth does not depe
 
 
 def _bad_by_itself(text: str, span: Span, config: FieldConfig, unit: str | None) -> bool:
-    """Whether the value is wrong (a sentinel, a dead clock), and not what the pattern carries (a raw count)."""
+    """Whether the value is wrong (a sentinel, a dead clock), not what the pattern carries (a raw count)."""
     if config.type is FieldType.TIMESTAMP:
         return True
     context = Context(UTC, _NO_CONTEXT, unit)

@@ -26,7 +26,7 @@ _PROFILES_MAX = 64
 
 @dataclass(frozen=True, slots=True)
 class Convention:
-    """What a pattern settles about a value: the unit as written, a time's form, decimal mark or date order."""
+    """What a pattern settles about a value: unit as written, a time's form, decimal mark or date order."""
 
     unit: str | None = None
     form: str = ""

@@ -3,8 +3,8 @@
     2026-01-05 11:23:14 Pump 3 bearing 92.5 °C, error 17
     <time> Pump <num> bearing <num> °C, error <code>
 
-Lines with equal signatures are one pattern. The variant of a line is what stands in its enumerable slots (`17`):
-a decision belongs to pattern *and* variant.
+Lines with equal signatures are one pattern. The variant of a line is what stands in its enumerable slots
+(`17`): a decision belongs to pattern *and* variant.
 """
 
 from __future__ import annotations
