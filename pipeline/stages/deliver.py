@@ -13,6 +13,7 @@ import random
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import TypeVar
 
 import structlog
 from sqlalchemy import Connection
@@ -25,10 +26,12 @@ from pipeline.store.engine import Store
 from pipeline.store.outbox import OutboxRow, OutboxState
 from pipeline.store.reviews import NewReview
 from pipeline.telemetry import Metrics
-from schemas.errors import SinkBusy, SinkError, SinkRejected, SinkUnknown
+from schemas.errors import SinkBusy, SinkError, SinkRejected, SinkUnknown, StoreUnavailable
 from schemas.events import EventId
 
 log = structlog.get_logger(__name__)
+
+T = TypeVar("T")
 
 # Requests to one sink at a time: ticket systems are small too, and a flood must not become theirs.
 CONCURRENCY = 4
@@ -43,6 +46,9 @@ LOOKUP_DELAY_S = 2.0
 # After this many failures in a row the sink is left alone, and then tried with one request.
 BREAKER_AFTER = 5
 BREAKER_REST_S = 15.0
+
+# How often a full store is tried again.
+STORE_RETRY_S = 1.0
 
 # How long an idle task sleeps at most before it looks for retries that have become due.
 IDLE_S = 0.5
@@ -80,7 +86,7 @@ class Deliver:
         return self._waiting
 
     async def run(self) -> None:
-        await self._recover()
+        await self.recover()
         while True:
             self._wake.clear()
             if not await self.step():
@@ -88,14 +94,14 @@ class Deliver:
 
     async def step(self) -> int:
         """One round over what is due; how many rows were worked on."""
-        if self._clock_us() < self.resting_until_us:
+        if self._is_resting():
             return 0
         limit = 1 if self._failures >= BREAKER_AFTER else CONCURRENCY
         with self._store.read() as connection:
             due = outbox.due(connection, self._sink.name, self._clock_us(), limit)
         if not due:
             return 0
-        rows = await self._store.write(lambda connection: self._take(connection, limit))
+        rows = await self._write(lambda connection: self._take(connection, limit))
         self._waiting = len(rows)
         async with asyncio.TaskGroup() as group:
             for row in rows:
@@ -116,6 +122,20 @@ class Deliver:
         outbox.begin(connection, [row.id for row in rows if row.state is OutboxState.QUEUED])
         return current
 
+    def _is_resting(self) -> bool:
+        """Not when the rest seems longer than any can be: then the clock went back."""
+        rest_us = self.resting_until_us - self._clock_us()
+        return 0 < rest_us <= int(outbox.RETRY_AFTER_MAX_S * 1e6)
+
+    async def _write(self, fn: Callable[[Connection], T]) -> T:
+        """Write, however long the store is full: what the sink answered must not be lost for want of disk."""
+        while True:
+            try:
+                return await self._store.write(fn)
+            except StoreUnavailable as error:
+                log.warning("store.full", sink=self._sink.name, error=str(error))
+                await asyncio.sleep(STORE_RETRY_S)
+
     async def _idle(self) -> None:
         try:
             async with asyncio.timeout(IDLE_S):
@@ -123,7 +143,7 @@ class Deliver:
         except TimeoutError:
             return
 
-    async def _recover(self) -> None:
+    async def recover(self) -> None:
         """Attempts that a dead process left behind: their answers are lost."""
         with self._store.read() as connection:
             rows = outbox.interrupted(connection, self._sink.name)
@@ -152,7 +172,7 @@ class Deliver:
             if found is not None:
                 return found.reference
             # Marked before the request, like every other: the lookup says that nothing of it exists yet.
-            await self._store.write(
+            await self._write(
                 lambda connection: outbox.finish(
                     connection, row.id, OutboxState.SENDING, at_us=self._clock_us()
                 )
@@ -162,7 +182,7 @@ class Deliver:
     async def _sent(self, row: OutboxRow, reference: str) -> None:
         self._failures = 0
         self._count("sent")
-        await self._store.write(
+        await self._write(
             lambda connection: outbox.finish(
                 connection, row.id, OutboxState.SENT, at_us=self._clock_us(), reference=reference
             )
@@ -177,7 +197,7 @@ class Deliver:
         # again.
         state = OutboxState.LOST if row.state is OutboxState.LOST else OutboxState.QUEUED
         at_us = self._clock_us() + int(self._delay_s(row.attempts, error.retry_after_s) * 1e6)
-        await self._store.write(
+        await self._write(
             lambda connection: outbox.finish(connection, row.id, state, at_us=at_us, error=str(error))
         )
         log.warning("ticket.postponed", sink=self._sink.name, key=row.intent.ticket.key, error=str(error))
@@ -192,9 +212,7 @@ class Deliver:
             await self._ask(row, OutboxState.UNKNOWN, "ticket_unknown", why)
             return
         at_us = self._clock_us() + int(wait_s * 1e6)
-        await self._store.write(
-            lambda connection: outbox.finish(connection, row.id, state, at_us=at_us, error=why)
-        )
+        await self._write(lambda connection: outbox.finish(connection, row.id, state, at_us=at_us, error=why))
         log.warning("ticket.answer_lost", sink=self._sink.name, key=row.intent.ticket.key, error=why)
 
     async def _ask(self, row: OutboxRow, state: OutboxState, reason: str, why: str) -> None:
@@ -217,7 +235,7 @@ class Deliver:
             outbox.finish(connection, row.id, state, at_us=self._clock_us(), error=why)
             reviews.put(connection, [question])
 
-        await self._store.write(write)
+        await self._write(write)
         log.error("ticket.given_up", sink=self._sink.name, key=ticket.key, state=state.value, error=why)
 
     def _trouble(self, retry_after_s: float | None) -> None:
