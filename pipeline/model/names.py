@@ -32,40 +32,84 @@ _ADDRESS_WORD = re.compile(
 _CODE_FORM = {
     "known": 6.0, "mnemonic": 3.0, "spn_fmi": 3.0, "class_number": 2.5, "status_name": 1.8, "errno_name": 1.8,
     "http_status": 1.0, "leading": 0.3, "leading_caps": 0.2, "labelled": 0.0, "parenthesised": -0.2, "hex": -0.4,
+    "event_number": -0.6, "short_tag": -1.6, "field_word": -1.0,
     "constant": -0.6, "letters_digits": -0.6, "negative": -0.8, "hex_pair": -1.0, "digits_dashed": -1.5,
 }  # fmt: skip
 # E1023, F30002, A07910, KSS00276: a code's letters with three digits or more; a tag has a hyphen or fewer
 # digits.
-_CODE_SHAPE = re.compile(r"[A-Z]{1,4}\d{3,6}|[EFAW]-?\d{1,5}|[A-Z]\d{2,4}[A-Z]\d{1,3}|[A-Z]{3,5}-\d{3}")
+_CODE_SHAPE = re.compile(r"[A-Z]{1,4}\d{3,6}|[EFAW]-?\d{2,5}|[A-Z]\d{2,4}[A-Z]\d{1,3}|[A-Z]{3,5}-\d{3}")
 _TAG_SHAPE = re.compile(r"[A-Z]{1,5}\d{0,2}-\d{1,5}[A-Z]?|[A-Z]{2,6}\d{1,2}|[A-Za-z]+[-_]?\d{1,2}[A-Z]?")
+
+
+# A code has a digit, but for constants and mnemonics: what else stands behind "error" is prose.
+_WORDY_FORMS = frozenset(["known", "mnemonic", "constant", "errno_name", "status_name", "leading_caps"])
+_STATE_WORD = re.compile(
+    r"(?:status|state|result|event|message|reason|quality)(?:_?code|id)?[\"']?[\s:=]{1,3}[\"']?$",
+    re.IGNORECASE,
+)
+ECHO = re.compile(r"\b[GMN]\d{1,4}\b(?:\s[GMXYZEFST]-?\d)|(?:sen[dt]|tx)\W{1,3}[GMN]\d", re.IGNORECASE)
 
 
 def code(seen: Scene, candidate: Candidate) -> float:
     """E1 to E8: the token beside a fault word, a mnemonic, a code's shape; never zero, an address or a count."""
     raw = candidate.span.of(seen.text)
-    if _ZERO.fullmatch(raw) or raw.lower() in _level_words():
+    if _is_no_code(raw, candidate.form):
         return NEVER
-    if candidate.form == "errno_name" and raw not in _errno_names():
-        return NEVER
-    before = seen.before(candidate)
     form = candidate.form
     if form == "class_number" and ":" not in raw:
-        form = "letters_digits"  # the asset recogniser's word for "Fan 2"; a code's class and number join as ALARM:1
-    score = _CODE_FORM.get(form, -1.0)
-    if _ADDRESS_WORD.search(before):
-        score -= 3.0
-    elif _FAULT_WORD.search(before):
-        score += 2.4
-    if form == "letters_digits":
-        score += 1.6 if _CODE_SHAPE.fullmatch(raw) else -0.6
-    if candidate.form == "hex" and _starts_message(seen, candidate):
-        score += 1.0
-    if FieldType.ASSET in candidate.types and form not in ("letters_digits", "constant"):
-        score -= 0.7
+        form = "letters_digits"  # the asset's word for "Fan 2"; a code's class and number join: ALARM:1
+    score = (
+        _CODE_FORM.get(form, -1.0) + _code_shape(seen, candidate, raw, form) + _code_place(seen, candidate)
+    )
+    if ECHO.search(seen.text):
+        score -= 4.0  # G-code: commands, not faults
     earlier = [
-        other for other in seen.candidates if FieldType.CODE in other.types and other.span < candidate.span
+        other
+        for other in seen.candidates
+        if FieldType.CODE in other.types and other.span < candidate.span and other.weight >= 0.35
     ]
     return score - 0.3 * min(len(earlier), 3)
+
+
+def _is_no_code(raw: str, form: str) -> bool:
+    lower = raw.lower()
+    return (
+        _ZERO.fullmatch(raw) is not None
+        or lower in _level_words()
+        or (form not in _WORDY_FORMS and not any(char.isdigit() for char in raw))
+        or (form == "errno_name" and raw not in _errno_names())
+        or (form == "place")
+    )
+
+
+def _code_shape(seen: Scene, candidate: Candidate, raw: str, form: str) -> float:
+    score = 0.0
+    if form == "letters_digits":
+        score += 1.6 if _CODE_SHAPE.fullmatch(raw) else -0.6
+        score += 0.8 if _CODE_SHAPE.fullmatch(raw) and _starts_message(seen, candidate) else 0.0
+    if form == "hex":
+        score += 1.2 if _starts_message(seen, candidate) or raw.startswith("16#") else 0.0
+        score += 1.2 if seen.before(candidate).endswith("(") else 0.0
+    if FieldType.ASSET in candidate.types and form not in ("letters_digits", "constant"):
+        score -= 0.7
+    return score
+
+
+def _code_place(seen: Scene, candidate: Candidate) -> float:
+    before = seen.before(candidate)
+    score = 0.0
+    if _ADDRESS_WORD.search(before):
+        score -= 3.0
+    elif _STATE_WORD.search(before):
+        score -= 1.5
+    elif _FAULT_WORD.search(before):
+        score += 2.4
+    inside = any(
+        FieldType.CODE in other.types and other.span != candidate.span and other.weight >= 0.5
+        and other.span.start <= candidate.span.start and candidate.span.end <= other.span.end
+        for other in seen.candidates
+    )  # fmt: skip
+    return score - (2.5 if inside else 0.0)  # E1: the class stays with its number
 
 
 def _starts_message(seen: Scene, candidate: Candidate) -> bool:
@@ -91,7 +135,8 @@ _USER_WORD = re.compile(
 )
 _ASSET_FORM = {
     "known": 6.0, "place": 1.8, "path": 1.6, "class_number": 1.2, "key": 1.0, "han": 0.8, "mac": 0.6, "level": 0.4,
-    "host": 0.3, "quoted": 0.3, "led": 0.2, "last": 0.2, "tag": -0.2, "ip": -0.6, "part": -0.8,
+    "host": 0.3, "quoted": 0.3, "led": 0.4, "last": 0.4, "named_number": 0.2, "tag": 0.0, "cell": -0.6, "ip": -0.5,
+    "part": -0.8, "object_key": -0.8, "called": -1.0,
 }  # fmt: skip
 # D1: a component before a unit, a unit before a host. The last word of the key tells which it is.
 _KEYS = {
@@ -106,13 +151,14 @@ _KEYS = {
 }
 # Class words that number software, addresses and text, not equipment.
 _NO_EQUIPMENT = re.compile(
-    r"(?:port|line|page|bus|thread|priority|address|state|item|label)[\s:#]{0,2}\d+", re.IGNORECASE
+    r"(?:port|line|page|bus|thread|priority|address|state|item|label|ssh)[\s:#\-]{0,2}\d+", re.IGNORECASE
 )
 _MODULE = re.compile(
     r"[a-z][a-z_]*(?:\.[A-Za-z_]\w*){1,6}|[A-Z][a-z]+(?:[A-Z][a-z]+){1,4}|\w+\.(?:py|c|go|js|h|cc)(?::\d+)?"
 )
+_MARKED = re.compile(r"(?=\S*\d)(?=\S*[A-Za-z])\S*[-/:#_]\S*\d\S*")
 _NAMEMARK = re.compile(r"[\d_\-@#]|[^\x00-\x7f]")
-_MEASURED = re.compile(r"[-+]?\d+(?:[.,]\d+)?(?:\s?\D{1,4})?")
+_MEASURED = re.compile(r"[-+]?\d+(?:[.,]\d+)?\s?(?P<unit>\D{0,8})")
 _COORDINATES = re.compile(r"\b[XYZEFABCGMS][:\s]?-?\d", re.IGNORECASE)
 # A logger's own name and its thread: [sensor:076], (MainThread), [modbus_connector.py], just behind time and
 # level.
@@ -138,7 +184,11 @@ def _is_no_name(seen: Scene, candidate: Candidate, raw: str) -> bool:
     """Quantities and units; phrases that run into the next key; ports and lines of a file."""
     if candidate.form == "key" and re.match(r"\s?[=:]", seen.after(candidate)) and " " in raw:
         return True
-    measured = _MEASURED.fullmatch(raw) is not None and not (candidate.form == "key" and raw.isdigit())
+    number = _MEASURED.fullmatch(raw)
+    measured = number is not None and (
+        not number.group("unit") or units.lookup(number.group("unit")) is not None
+    )
+    measured = measured and not (candidate.form in ("key", "level", "led") and raw.isdigit())
     return (
         (measured and candidate.form != "class_number")
         or units.lookup(raw) is not None
@@ -161,7 +211,7 @@ def _shape(raw: str, form: str) -> float:
     if form in ("tag", "host") and not raw.isascii():
         return score
     if form == "tag":
-        score += 1.0 if _TAG_SHAPE.fullmatch(raw) else -0.3
+        score += 0.8 if _TAG_SHAPE.fullmatch(raw) or _MARKED.fullmatch(raw) else -0.5
         score -= 1.4 if _CODE_SHAPE.fullmatch(raw) and not _TAG_SHAPE.fullmatch(raw) else 0.0
         score -= 1.5 if re.fullmatch(r"[XYZEFGMST]-?\d+(?:\.\d+)?", raw) else 0.0
     return score
@@ -184,8 +234,10 @@ def _place(seen: Scene, candidate: Candidate, form: str) -> float:
         score -= 1.5  # what stands behind "fault" is its code
     if _LOGGER_BEFORE.search(before) and form not in ("place", "known", "key", "last"):
         score -= 1.6
-    if form in ("tag", "led") and before.strip() == "":
+    if form in ("tag", "led") and _starts_message(seen, candidate):
         score += 0.4
+    if ECHO.search(seen.text):
+        score -= 3.0
     return score
 
 

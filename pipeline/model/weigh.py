@@ -92,6 +92,12 @@ _COMPARED = re.compile(
     re.IGNORECASE,
 )
 _FROM = re.compile(r"(?:\bfrom|\bvon|从|由)\s{0,2}$", re.IGNORECASE)
+_CHANGED = re.compile(r"changed\s{1,2}$", re.IGNORECASE)
+# WindingOvertemperatureTrip=1 is a contact, no temperature.
+_STATE_NAME = re.compile(
+    r"trip|fail|fault|alarm|status|state|switch|control|error|warning|enable|故障|报警", re.IGNORECASE
+)
+_BAND = re.compile(r"\b(?:low|high|lo|hi)\s?[:=]\s{0,2}$", re.IGNORECASE)
 _TO = re.compile(r"(?:\bto|->|→|\bauf|到|至)\s{0,2}$", re.IGNORECASE)
 _RANGE_AFTER = re.compile(r"\s?(?:-|\.\.|–|to|bis|至|~)\s?\d")
 _RANGE_BEFORE = re.compile(r"\d\s?(?:-|\.\.|–|bis|至|~)\s?$")
@@ -99,7 +105,6 @@ _ACTUAL = re.compile(
     r"(?<![a-z])(?:actual|act|ist|measured|present|pv|reading|operating value|current value|实测|当前)",
     re.IGNORECASE,
 )
-_ECHO = re.compile(r"^\W{0,3}(?:(?:send|sent|tx|>>)\W{0,3})?(?:N\d+\s)?[GM]\d{1,3}\s", re.IGNORECASE)
 
 
 @lru_cache(maxsize=256)
@@ -119,6 +124,8 @@ def _quantity(seen: Scene, candidate: Candidate, name: str, config: FieldConfig,
     label = seen.label(candidate)
     if candidate.unit is None and _is_part_of_name(seen, candidate, label):
         return NEVER
+    if candidate.unit is not None and _is_inside_name(seen, candidate):
+        return -2.0  # Q1: 110kV in a feeder's name is its rating
     score = _measures(candidate, wanted, label, name, config)
     score += _role(seen, candidate, label)
     rivals = [
@@ -131,20 +138,40 @@ def _quantity(seen: Scene, candidate: Candidate, name: str, config: FieldConfig,
     return score
 
 
-_SINGLE_LETTER_KEY = re.compile(r"(?<![^\W\d_])[A-Za-z]\d{0,2}[\"']?\s?[=:：]\s{0,2}[\"']?[-+]?$")
+_LETTER_KEY = re.compile(r"(?<![^\W\d_])[A-Za-z]\d{0,2}[\"']?\s?[=:：]\s{0,2}[\"']?[-+]?$")
+_LONE_LETTER = re.compile(r"(?<![^\W\d_])[A-Za-z](?![^\W\d_])")
+_NAME_BEFORE = re.compile(r"[^\W\d_][-_#]?$|\w[-#]$|(?<![A-Za-z])\d[.:/]$")
+_KEY_AFTER = re.compile(r"[\"']?\s?[:=](?!\S*/)")
+
+
+_LOGGER_TAG = re.compile(r"\[[\w.]{1,40}:$")
 
 
 def _is_part_of_name(seen: Scene, candidate: Candidate, label: str) -> bool:
-    """`boiler-1`, `T1`, `PT-07`: digits of a name. A single letter names a quantity only as a key (`T: 71`,
-    `I=3`).
+    """`boiler-1`, `Zone 3`, `[sensor:76]`: digits of a name, a key or a logger's tag.
+
+    A single letter names a quantity only as a key (`T: 71`, `I=3`).
     """
-    before = seen.before(candidate, 12)
-    if candidate.span.start not in seen.line.pair_at and re.search(
-        r"[^\W\d_][-_#]?$|\w[-#]$|\d[.:/]$", before
-    ):
+    before, keyed = seen.before(candidate), candidate.span.start in seen.line.pair_at
+    if not keyed and _NAME_BEFORE.search(before[-12:]):
         return True
-    lettered = lexicon.dimension(re.sub(r"(?<![^\W\d_])[A-Za-z](?![^\W\d_])", " ", label)) is None
-    return candidate.named is not None and lettered and _SINGLE_LETTER_KEY.search(before) is None
+    if _LOGGER_TAG.search(before) or _KEY_AFTER.match(seen.after(candidate)):
+        return True
+    if not keyed and _is_inside_name(seen, candidate):
+        return True
+    lettered = lexicon.dimension(_LONE_LETTER.sub(" ", label)) is None
+    return candidate.named is not None and lettered and not keyed and _LETTER_KEY.search(before) is None
+
+
+def _is_inside_name(seen: Scene, candidate: Candidate) -> bool:
+    return any(
+        FieldType.ASSET in other.types
+        and other.form in ("class_number", "named_number", "han", "place", "tag", "known")
+        and other.span != candidate.span
+        and other.span.start <= candidate.span.start
+        and candidate.span.end <= other.span.end
+        for other in seen.candidates
+    )
 
 
 def _measures(candidate: Candidate, wanted: str | None, label: str, name: str, config: FieldConfig) -> float:
@@ -169,11 +196,15 @@ def _role(seen: Scene, candidate: Candidate, label: str) -> float:
         score -= 4.5
     elif quantity.is_setpoint(label) and not _ACTUAL.search(label):
         score -= 3.5
-    if _FROM.search(before):
+    if _FROM.search(before) or _CHANGED.search(before):
         score -= 2.5
+    if _STATE_NAME.search(label) and candidate.unit is None and candidate.span.of(seen.text) in ("0", "1"):
+        score -= 5.0
+    if _BAND.search(before):
+        score -= 3.0
     if (_RANGE_AFTER.match(after) and not _FROM.search(before)) or _RANGE_BEFORE.search(before):
         score -= 3.0
-    if _ECHO.match(seen.text):
+    if names.ECHO.search(seen.text):
         score -= 5.0
     if _ACTUAL.search(label):
         score += 0.5
