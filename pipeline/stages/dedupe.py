@@ -11,7 +11,6 @@ fold: two equal readings are two readings. Files do not redeliver.
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -28,6 +27,9 @@ from schemas.ticket import Outcome, Settlement
 REDELIVERED = "redelivered"
 SAME_CONTENT = "same_content"
 
+# How far back to look, in windows: a broker that is cut off again and again sends the same window each time.
+COPIES_MAX = 8
+
 
 class Mark(NamedTuple):
     """What a message is known again by."""
@@ -40,37 +42,39 @@ class Mark(NamedTuple):
 class History:
     """What the journal holds before a message of a connection.
 
-    `unconfirmed` are messages of the connections before it, in order, that may come again; `earlier` those
-    of its own. QoS 1 only.
+    `unconfirmed` are messages of the connections before it that may come again, with their seqs; `earlier`
+    those of its own, in order. QoS 1 only.
     """
 
-    unconfirmed: Sequence[tuple[int, Mark]] = ()
+    unconfirmed: Mapping[Mark, int] = field(default_factory=dict)
     earlier: Sequence[Mark] = ()
 
 
 def history(connection: Connection, message: Message, receive_maximum: int) -> History:
     """Read the history of `message` from the journal.
 
-    Of earlier connections the last `receive_maximum` messages count, whichever connection they came over:
-    no more can be unconfirmed, and a connection that died early was not sent all that the one before it
-    left open.
+    Of earlier connections the last `receive_maximum` different messages count, whichever connection they
+    came over: no more can be unconfirmed, and a connection that died early was not sent all that was left
+    open. The copies it was sent count as one with their originals.
     """
     query = (
         select(journal.c.seq, journal.c.topic, journal.c.payload, journal.c.mid, journal.c.connection)
         # Written out, not bound: only then may SQLite use the partial index.
         .where(literal_column("qos > 0"), journal.c.source == message.source, journal.c.seq < message.seq)
         .order_by(journal.c.seq.desc())
-        .limit(2 * receive_maximum)
+        .limit(COPIES_MAX * receive_maximum)
     )
-    unconfirmed: list[tuple[int, Mark]] = []
+    unconfirmed: dict[Mark, int] = {}
     earlier: list[Mark] = []
     for seq, topic, payload, mid, over in connection.execute(query):
         known = Mark(mid, _digest(topic.encode("utf-8", "surrogatepass"), payload))
         if over == message.connection and not unconfirmed:
             earlier.append(known)
         elif len(unconfirmed) < receive_maximum:
-            unconfirmed.append((seq, known))
-    return History(unconfirmed[::-1], earlier[::-1])
+            unconfirmed.setdefault(known, seq)
+        else:
+            break
+    return History(unconfirmed, earlier[::-1])
 
 
 def mark(message: Message) -> Mark:
@@ -87,7 +91,7 @@ class Redelivery:
     receive_maximum: int
     _connection: str | None = None
     _left: int = 0
-    _candidates: dict[Mark, list[int]] = field(default_factory=dict)
+    _candidates: dict[Mark, int] = field(default_factory=dict)
 
     def knows(self, message: Message) -> bool:
         """Whether the message's connection was begun. Messages without one (QoS 0, files) need none."""
@@ -103,28 +107,20 @@ class Redelivery:
         then.
         """
         self._connection = connection
-        self._candidates.clear()
-        for seq, known in before.unconfirmed:
-            self._candidates.setdefault(known, []).append(seq)
         self._left = self.receive_maximum - len(before.earlier)
-        if self._left <= 0:
-            self._candidates.clear()
-            return
-        for known, times in Counter(before.earlier).items():
-            del self._candidates.get(known, [])[:times]
+        self._candidates = dict(before.unconfirmed) if self._left > 0 else {}
+        for known in before.earlier:
+            self._candidates.pop(known, None)
 
     def repeat_of(self, message: Message) -> Settlement | None:
         """How a redelivered message is settled; None for a new one."""
         if message.qos == 0 or self._left <= 0:
             return None
         self._left -= 1
-        originals = self._candidates.get(mark(message))
-        if self._left == 0:
-            self._candidates = {}
-        if not originals:
+        original = self._candidates.pop(mark(message), None) if self._candidates else None
+        if original is None:
             return None
-        of = EventId(originals.pop(0), 0)
-        return Settlement(EventId(message.seq, 0), Outcome.REPEAT, REDELIVERED, of=of)
+        return Settlement(EventId(message.seq, 0), Outcome.REPEAT, REDELIVERED, of=EventId(original, 0))
 
 
 @dataclass(slots=True)
