@@ -1,7 +1,7 @@
 """paho-mqtt, set up our way: one client object a connection, driven by one thread, reading PUBLISH without
 properties.
 
-Checked with paho-mqtt 2.1 and 2.2.
+Checked with paho-mqtt 2.2.
 """
 
 from __future__ import annotations

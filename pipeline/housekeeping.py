@@ -13,7 +13,7 @@ from pipeline.model.thread import ModelState, ModelThread
 from pipeline.patterns import Book
 from pipeline.stages.intake import Intake
 from pipeline.stages.options import ReviewConfig
-from pipeline.store import alarms, outbox, patterns, retention, reviews
+from pipeline.store import alarms, outbox, patterns, retention, reviews, unread
 from pipeline.store.engine import Store
 from pipeline.store.options import RetentionConfig
 from pipeline.store.totals import counts
@@ -78,8 +78,10 @@ class Gauges:
             metrics.alarms_open.set(alarms.open_count(connection))
             metrics.review_open.set(reviews.open_count(connection))
             metrics.set_outbox(outbox.counts(connection))
+            oldest_us = unread.oldest_us(connection)
         metrics.pending.set(known.pending)
         metrics.unread.set(known.unread)
+        metrics.unread_oldest.set(0 if oldest_us is None else max(0.0, (now_us() - oldest_us) / 1e6))
         metrics.patterns.set(len(self._book))
         metrics.wal_bytes.set(self._store.wal_bytes())
         metrics.free_bytes.set(self._store.free_bytes())

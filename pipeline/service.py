@@ -102,7 +102,7 @@ class Service:
 
     async def _exhausted(self, intakes: Sequence[asyncio.Task[None]]) -> None:
         await asyncio.wait(intakes)
-        while not await self.settled() or any(lane.backlog() for lane in self.lanes):
+        while not await self.settled() or any(lane.backlog() for lane in self.lanes):  # noqa: ASYNC110
             await asyncio.sleep(SETTLED_S)
 
     async def _drain(self, intakes: Sequence[asyncio.Task[None]]) -> None:
@@ -110,7 +110,7 @@ class Service:
         deadline = time.monotonic() + self.drain_s
         for source in self.sources:
             await source.pause()
-        while time.monotonic() < deadline and not await self.settled():
+        while time.monotonic() < deadline and not await self.settled():  # noqa: ASYNC110
             await asyncio.sleep(SETTLED_S)
         for task in intakes:
             task.cancel()

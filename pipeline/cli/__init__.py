@@ -9,7 +9,7 @@ import sys
 
 import typer
 
-from pipeline.cli import db, evaluation, patterns, review, run, site, status
+from pipeline.cli import db, demo, evaluation, patterns, review, run, site, status
 from pipeline.cli.output import COULD_NOT_RUN, complain
 from schemas.errors import AndonError
 
@@ -23,6 +23,7 @@ app = typer.Typer(
 )
 
 app.command()(run.run)
+app.command()(demo.demo)
 app.command()(site.check)
 app.command()(site.schema)
 app.command("try")(evaluation.try_)

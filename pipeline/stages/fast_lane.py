@@ -99,7 +99,7 @@ class FastLane:
     async def _commit(self, batch: Batch) -> None:
         settlements = await self._store.write(lambda connection: self._settler.commit(connection, batch))
         self.progressed_at = time.monotonic()
-        for row in batch.rows:
+        for row in batch.rows:  # the unread are counted when they are read: they have no outcome yet
             self._metrics.events.labels(row.source, row.state).inc()
         for judged, settlement in zip(batch.judged, settlements, strict=True):
             self._metrics.events.labels(judged.change.event.source, settlement.outcome).inc()

@@ -65,6 +65,7 @@ class Intake:
     async def _accept(self, batch: Sequence[Delivery]) -> None:
         await self._append(batch)
         await self.source.ack(batch)
+        self._metrics.acknowledged.labels(self.source.name).inc(len(batch))
         now_us = time.time_ns() // 1000
         self._metrics.received.labels(self.source.name).inc(len(batch))
         for delivery in batch:
@@ -74,6 +75,7 @@ class Intake:
     async def _append(self, batch: Sequence[Delivery]) -> None:
         position = self._moved()
         while True:
+            began = time.monotonic()
             try:
                 await self._store.write(
                     lambda connection: journal.append(connection, self.source.name, batch, position)
@@ -87,6 +89,8 @@ class Intake:
                 if self.holding:
                     log.info("intake.resumed", source=self.source.name)
                 self.holding = False
+                self._metrics.commits.inc()
+                self._metrics.commit_seconds.observe(time.monotonic() - began)
                 self._position = position or self._position
                 return
 

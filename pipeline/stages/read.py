@@ -25,6 +25,7 @@ from pipeline.stages.feed import Feed
 from pipeline.stages.settle import Settler
 from pipeline.store import unread
 from pipeline.store.engine import Store
+from pipeline.store.events import EventRow
 from pipeline.store.totals import UNREAD
 from pipeline.store.unread import Group
 from pipeline.telemetry import Metrics
@@ -108,11 +109,7 @@ class Read:
         group = groups[0]
         feed = self._profiles.get(group.profile)
         if feed is None:  # the profile has left the site file while its lines waited
-            await self._store.write(
-                lambda connection: self._settler.ask_raw(
-                    connection, lines, questions.UNKNOWN_PROFILE, now_us()
-                )
-            )
+            await self._ask_raw(lines, questions.UNKNOWN_PROFILE)
             return True
         taught = self._book.find(group.profile, group.signature, group.variant)
         if taught is None or taught.plan.stale_fields(feed.profile):
@@ -145,15 +142,14 @@ class Read:
             rows = unread.overdue(connection, before_us, 1, CHUNK)
         if rows:
             lines = [row.line for row in rows]
-            await self._store.write(
-                lambda connection: self._settler.ask_raw(connection, lines, questions.OVERDUE, now_us())
-            )
+            await self._ask_raw(lines, questions.OVERDUE)
             log.warning("unread.overdue", lines=len(lines), max_wait_s=self._max_wait_s)
 
     async def _teach(
         self, group: Group, feed: Feed, lines: Sequence[LogLine], taught: Taught | None, alone: bool
     ) -> None:
-        # While other patterns wait, each gets one reading; its plan is tried on more lines when there is time.
+        # While other patterns wait, each gets one reading; its plan is tried on more lines when there is
+        # time.
         lesson = await self._study(lines if alone else lines[:1], feed, taught)
         teaching = self._propose(lines[0], feed, lesson)
         if teaching is None:
@@ -184,11 +180,11 @@ class Read:
     ) -> None:
         """One transaction: what was taught, and the lines that it (or what was known) settles."""
 
-        def write(connection: Connection) -> tuple[Kept | None, int]:
+        def write(connection: Connection) -> tuple[Kept | None, list[EventRow]]:
             kept = keep(connection, self._book, teaching) if teaching is not None else None
             lesson = Taught(teaching.lesson, kept.version, now_us()) if teaching and kept else taught
             if lesson is None or not lines:
-                return kept, 0
+                return kept, []
             return kept, self._settle_lines(connection, lines, lesson, kept)
 
         try:
@@ -202,26 +198,40 @@ class Read:
                 self._book.abort(teaching)
             else:
                 self._book.commit(teaching, kept)
+        self._count(moved)
         if moved:
+            feeds = self._settler.feeds
+            known = [self._book.match(feeds[line.source].profile_name, line.text) for line in lines]
+            self._book.count(known, now_us())
             self._tickets_put.set()
 
     def _settle_lines(
         self, connection: Connection, lines: Sequence[LogLine], taught: Taught, kept: Kept | None
-    ) -> int:
+    ) -> list[EventRow]:
         matches = [self._match(line, taught, kept) for line in lines]
         if taught.trust is Trust.DISPUTED:
-            self._settler.ask_raw(connection, lines, questions.DISPUTED, now_us(), matches[0].pattern_id)
-            return len(lines)
+            pattern_id = matches[0].pattern_id
+            return self._settler.ask_raw(connection, lines, questions.DISPUTED, now_us(), pattern_id)
         judged = [
             self._settler.judge(line, match, taught) for line, match in zip(lines, matches, strict=True)
         ]
-        self._book.count(matches, now_us())
         return self._settler.settle_held(connection, judged, UNREAD, now_us())
 
     def _match(self, line: LogLine, taught: Taught, kept: Kept | None) -> Match:
         match = self._book.match(self._settler.feeds[line.source].profile_name, line.text)
         pattern_id = kept.pattern_id if kept is not None else match.pattern_id
         return Match(match.signature, match.variant, pattern_id, taught)
+
+    async def _ask_raw(self, lines: Sequence[LogLine], reason: str) -> None:
+        self._count(
+            await self._store.write(
+                lambda connection: self._settler.ask_raw(connection, lines, reason, now_us())
+            )
+        )
+
+    def _count(self, moved: Sequence[EventRow]) -> None:
+        for row in moved:
+            self._metrics.events.labels(row.source, row.state).inc()
 
     async def _idle(self) -> None:
         try:

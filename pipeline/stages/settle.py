@@ -131,8 +131,8 @@ class Settler:
 
     def settle_held(
         self, connection: Connection, judged: Iterable[Judged], from_state: str, now_us: int
-    ) -> int:
-        """Move held events (unread, or in review) to what they have become; how many were moved.
+    ) -> list[EventRow]:
+        """Move held events (unread, or in review) to what they have become; the events that were moved.
 
         Compare and set: an event that somebody else has settled meanwhile is left alone. Events in review
         whose question stands stay there.
@@ -149,7 +149,7 @@ class Settler:
         reviews.put(connection, batch.questions)
         if from_state == UNREAD:
             unread.remove(connection, [row.id for row in rows])
-        return len(rows)
+        return rows
 
     def ask_raw(
         self,
@@ -158,8 +158,8 @@ class Settler:
         reason: str,
         now_us: int,
         pattern_id: int | None = None,
-    ) -> None:
-        """Unread lines that wait no longer: a person sees them as they are."""
+    ) -> list[EventRow]:
+        """Unread lines that wait no longer: a person sees them as they are. The events that were moved."""
         standing = events.standing(connection, [line.id for line in lines], UNREAD)
         batch = Batch(now_us)
         for line in lines:
@@ -168,6 +168,7 @@ class Settler:
         events.move_all(connection, UNREAD, batch.rows)
         reviews.put(connection, batch.questions)
         unread.remove(connection, [line.id for line in lines])
+        return batch.rows
 
     def _message(self, connection: Connection, message: Message, batch: Batch) -> list[tuple[Event, EventId]]:
         """The message's events, each with its document; what ends here (repeats, refused payloads) is in

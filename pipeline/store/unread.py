@@ -94,6 +94,12 @@ def size(connection: Connection) -> int:
     return connection.execute(select(func.count()).select_from(unread)).scalar_one()
 
 
+def oldest_us(connection: Connection) -> int | None:
+    """When the line that waits longest was queued; None when none waits."""
+    oldest: int | None = connection.execute(select(func.min(unread.c.queued_at_us))).scalar_one()
+    return oldest
+
+
 def _values(row: UnreadRow) -> dict[str, Any]:
     return {
         "seq": row.line.id.seq,
