@@ -41,7 +41,7 @@ Tokens = Callable[[str], list[int]]
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """Options of one question: key to the word that stands for it and that word's first token, all different."""
+    """Options of one question: the word that stands for each, and its first token, all different."""
 
     words: Mapping[str, str]
     tokens: Mapping[str, int]
@@ -66,7 +66,7 @@ class Names:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """One place of the body where an answer is read. `candidate` is None for a decision, named by `decision`."""
+    """One place of the body where an answer is read: for a candidate, or for a decision by its name."""
 
     position: int
     options: tuple[str, ...]

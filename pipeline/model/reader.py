@@ -129,7 +129,7 @@ class ModelReader:
 
 
 def _rows(view: View) -> dict[Candidate, list[str]]:
-    """The candidates worth asking the model about, in the order of the line, each with the fields it may be."""
+    """The candidates worth asking the model about, in line order, each with the fields it may be."""
     rows: dict[Candidate, list[str]] = {}
     for name, options in view.table.items():
         for option in options:

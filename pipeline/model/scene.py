@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from pipeline.fields.line import Line
 from schemas.extraction import Candidate, FieldType
 
 NEVER = -9.0
+
+
+# G-code and its echo: numbers are commands (RULES Q14), tokens no codes.
+_ECHO = re.compile(r"\b[GMN]\d{1,4}\b(?:\s[GMXYZEFST]-?\d)|(?:sen[dt]|tx)\W{1,3}[GMN]\d", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -18,6 +24,10 @@ class Scene:
     text: str
     line: Line
     candidates: Sequence[Candidate]
+
+    @cached_property
+    def is_echo(self) -> bool:
+        return _ECHO.search(self.text) is not None
 
     def before(self, candidate: Candidate, length: int = 24) -> str:
         return self.text[max(0, candidate.span.start - length) : candidate.span.start]
@@ -36,7 +46,15 @@ class Scene:
         return "".join([*kept, self.text[at:end]])
 
     def label(self, candidate: Candidate) -> str:
-        return self.line.label(candidate.span.start)
+        """The words that say what the candidate is: its key where one is written with `=` or in quotes, else
+        the prose before it.
+        """
+        label = self.line.label(candidate.span.start)
+        pair = self.line.pair_at.get(candidate.span.start)
+        if pair is None or not label.rstrip(" \t\"'=").endswith(pair.key):
+            return label
+        written = self.text[pair.key_span.end : candidate.span.start]
+        return pair.key if "=" in written or written[:1] in "\"'" else label
 
 
 @dataclass(frozen=True, slots=True)

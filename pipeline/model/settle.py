@@ -18,7 +18,7 @@ LARGEST = 12.0  # log-odds beyond which a probability is 1 in every way that mat
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """Makes a rule's score a log-odds that holds: fitted by logistic regression on lines of our own systems."""
+    """Makes a rule's score a log-odds that holds; fitted on lines of our own systems."""
 
     shift: float
     slope: float

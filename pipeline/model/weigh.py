@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from pipeline.fields import lexicon, quantity, timestamp, units
 from pipeline.fields.definition import FieldConfig, Profile
-from pipeline.model import names
+from pipeline.model import assets, codes
 from pipeline.model.scene import NEVER, Option, Scene
 from schemas.extraction import Candidate, FieldType
 
@@ -27,6 +27,8 @@ def weigh(seen: Scene, profile: Profile) -> dict[str, list[Option]]:
             for candidate in seen.candidates
             if config.type in candidate.types
         ]
+        if config.type is FieldType.ASSET:
+            options = assets.host_last(options)
         table[name] = sorted(options, key=lambda option: (-option.score, option.candidate.span))
     return table
 
@@ -40,9 +42,9 @@ def _score(seen: Scene, candidate: Candidate, name: str, config: FieldConfig, pr
         case FieldType.NUMBER:
             return _number(seen, candidate, name, config)
         case FieldType.CODE:
-            return names.code(seen, candidate)
+            return codes.code(seen, candidate)
         case FieldType.ASSET:
-            return names.asset(seen, candidate)
+            return assets.asset(seen, candidate)
         case FieldType.CHOICE:
             return _choice(seen, candidate, name, config)
         case FieldType.TEXT:
@@ -107,13 +109,15 @@ _ACTUAL = re.compile(
 )
 
 
-@lru_cache(maxsize=256)
 def dimension(name: str, config: FieldConfig) -> str | None:
     """What the field measures, by its name and description, else by its unit."""
+    return _dimension(name, config.unit, config.description)
+
+
+@lru_cache(maxsize=256)
+def _dimension(name: str, unit: str | None, description: str) -> str | None:
     return (
-        lexicon.dimension(name)
-        or (units.dimension(config.unit) if config.unit else None)
-        or lexicon.dimension(config.description)
+        lexicon.dimension(name) or (units.dimension(unit) if unit else None) or lexicon.dimension(description)
     )
 
 
@@ -124,7 +128,7 @@ def _quantity(seen: Scene, candidate: Candidate, name: str, config: FieldConfig,
     label = seen.label(candidate)
     if candidate.unit is None and _is_part_of_name(seen, candidate, label):
         return NEVER
-    if candidate.unit is not None and _is_inside_name(seen, candidate):
+    if candidate.unit is not None and _is_inside_name(seen, candidate, ("han",)):
         return -2.0  # Q1: 110kV in a feeder's name is its rating
     score = _measures(candidate, wanted, label, name, config)
     score += _role(seen, candidate, label)
@@ -163,10 +167,13 @@ def _is_part_of_name(seen: Scene, candidate: Candidate, label: str) -> bool:
     return candidate.named is not None and lettered and not keyed and _LETTER_KEY.search(before) is None
 
 
-def _is_inside_name(seen: Scene, candidate: Candidate) -> bool:
+_NAMED = ("class_number", "named_number", "han", "place", "tag", "known")
+
+
+def _is_inside_name(seen: Scene, candidate: Candidate, forms: tuple[str, ...] = _NAMED) -> bool:
     return any(
         FieldType.ASSET in other.types
-        and other.form in ("class_number", "named_number", "han", "place", "tag", "known")
+        and other.form in forms
         and other.span != candidate.span
         and other.span.start <= candidate.span.start
         and candidate.span.end <= other.span.end
@@ -204,7 +211,7 @@ def _role(seen: Scene, candidate: Candidate, label: str) -> float:
         score -= 3.0
     if (_RANGE_AFTER.match(after) and not _FROM.search(before)) or _RANGE_BEFORE.search(before):
         score -= 3.0
-    if names.ECHO.search(seen.text):
+    if seen.is_echo:
         score -= 5.0
     if _ACTUAL.search(label):
         score += 0.5
