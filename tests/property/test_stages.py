@@ -11,7 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from making import LABELS, NOW, change, decoder, ids, journaled, line, memory, message, reading
 from scripted_sink import LOST_AFTER, LOST_BEFORE, OK, ScriptedSink
@@ -128,7 +128,9 @@ def test_events_are_sound_and_can_be_stored(payload: bytes, framing: str, templa
 @settings(max_examples=200, deadline=None)
 @given(documents)
 def test_a_number_in_a_document_is_a_reading_of_that_number(document: Any) -> None:
-    decoded = decoder(limits=Limits(), framing="payload").decode(message(json.dumps(document).encode()))
+    payload = json.dumps(document)
+    assume("\\u0000" not in payload and "\\ud" not in payload)  # names that differ in what no store takes
+    decoded = decoder(limits=Limits(), framing="payload").decode(message(payload.encode()))
     for event in decoded.events:
         if isinstance(event, Reading) and event.pointer:
             value = document
