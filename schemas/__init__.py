@@ -1,1 +1,2 @@
-"""What flows through andon: messages, events, extractions, tickets, and the errors. Standard library and pydantic only."""
+"""What flows through andon: messages, events, extractions, tickets, and the errors. Standard library and
+pydantic only."""

@@ -126,8 +126,8 @@ class SinkError(AndonError):
 class SinkBusy(SinkError):
     """Try again later; after `retry_after_s` seconds when the server said so.
 
-    `may_exist` is set when the server may have created the ticket all the same (500, and 502 or 504 from a proxy):
-    look it up first where the system can be searched.
+    `may_exist` is set when the server may have created the ticket all the same (500, and 502 or 504 from a
+    proxy): look it up first where the system can be searched.
     """
 
     retriable = True

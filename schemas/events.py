@@ -10,7 +10,8 @@ from schemas.extraction import Null
 
 
 class EventId(NamedTuple):
-    """An event is the `index`-th one of the journaled message `seq`. Both count from what the journal gave out."""
+    """An event is the `index`-th one of the journaled message `seq`. Both count from what the journal gave
+    out."""
 
     seq: int
     index: int  # type: ignore[assignment]  # hides tuple.index, which nobody needs here
@@ -24,7 +25,8 @@ class Message:
     """One accepted payload, as journaled: raw bytes, before anything is parsed.
 
     `seq` is the journal's sequence number, the order in which everything downstream is applied.
-    `received_at` is an aware UTC time. `connection` names the source connection it came over (empty for files).
+    `received_at` is an aware UTC time. `connection` names the source connection it came over (empty for
+    files).
     """
 
     seq: int
@@ -41,7 +43,8 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class LogLine:
-    """One line (or joined record) of text. `asset` comes from the topic or from a neighbouring JSON key, if any.
+    """One line (or joined record) of text. `asset` comes from the topic or from a neighbouring JSON key, if
+    any.
 
     `repeated` is the N of "message repeated N times: [ ... ]": how many occurrences this line stands for.
     """

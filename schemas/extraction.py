@@ -1,4 +1,5 @@
-"""What is read from a line. A value is a span of the text, or it is null; nothing here can carry text of its own."""
+"""What is read from a line. A value is a span of the text, or it is null; nothing here can carry text of
+its own."""
 
 from __future__ import annotations
 
@@ -54,8 +55,8 @@ class Span:
 class Candidate:
     """A span that could be the value of a field of one of `types`.
 
-    `unit` is the unit as written beside the number (or found in a neighbouring key), `dimension` what it measures
-    ("temperature", "pressure", ...; None when the unit is unknown or missing). `named` is what the words beside it (its key,
+    `unit` is the unit as written beside the number (or found in a neighbouring key), `dimension` what it
+    measures ("temperature", "pressure", ...; None when the unit is unknown or missing). `named` is what the words beside it (its key,
     the prose before it) say it measures. `bad` marks sentinels (-127, 65535, ---).
     `weight` in 0..1 says how strongly the recogniser believes in it, before any field is considered.
     """
@@ -74,8 +75,9 @@ class Candidate:
 class FieldValue:
     """One field, read. `span` is None exactly when the line shows nothing; a *bad* value keeps its span.
 
-    `normalised` is derived from the span by the field's normaliser (UTC ISO time, number in the field's unit, known code).
-    `origin` says where it stands: "span", "pointer:/a/b", "topic". `confidence` is in 0..1.
+    `normalised` is derived from the span by the field's normaliser (UTC ISO time, number in the field's
+    unit, known code). `origin` says where it stands: "span", "pointer:/a/b", "topic". `confidence` is in
+    0..1.
     """
 
     span: Span | None = None
@@ -128,7 +130,8 @@ class Choice:
 class Decision:
     """Severity, category and action of an event, and what it does to its alarm.
 
-    `rule` is the id of the decision rule that fired, if any. `reasons` are named, in the order they were found.
+    `rule` is the id of the decision rule that fired, if any. `reasons` are named, in the order they were
+    found.
     """
 
     severity: Choice = field(default_factory=Choice)

@@ -33,7 +33,8 @@ class Settlement:
 
 @dataclass(frozen=True, slots=True)
 class AlarmKey:
-    """Identity of an alarm: what (asset, else source and topic) and why (code, else rule id, else pattern lineage)."""
+    """Identity of an alarm: what (asset, else source and topic) and why (code, else rule id, else pattern
+    lineage)."""
 
     subject: str
     cause: str
@@ -46,8 +47,9 @@ class AlarmKey:
 class Ticket:
     """One ticket to be created, complete: everything a sink's template may use.
 
-    `key` is the idempotency key: the alarm key's digest and the opening's number; it never changes once written.
-    `fields` maps field name to its normalised text; `evidence` is the JSON-ready record of line, spans, readers and checks.
+    `key` is the idempotency key: the alarm key's digest and the opening's number; it never changes once
+    written. `fields` maps field name to its normalised text; `evidence` is the JSON-ready record of line,
+    spans, readers and checks.
     """
 
     key: str
