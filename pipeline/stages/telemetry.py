@@ -50,8 +50,9 @@ ENVELOPE_KEYS = frozenset(
 
 # A number under such a name says that something is wrong when it is not zero.
 _WRONG = re.compile(
-    r"alarm|alert|fault|fail|err(?:or|$|_)|trip|emergency|warn|stoerung|störung|fehler|故障|报警|告警|错误|跳闸",
-    re.I,
+    r"alarm|alert|fault|fail|err(?:or|$|_)|trip|emergency|warn|break(?!er)|disconnect|overload|leak|abnormal"
+    r"|over.?(?:temp|heat|volt|curr)|stoerung|störung|fehler|故障|报警|告警|错误|跳闸|异常|过载|断线",
+    re.IGNORECASE,
 )
 _IDENTIFIES = re.compile(
     r"(?:^|_|(?<=[a-z]))(?:[iI][dD]|uuid|guid|serial|mac|ip|port|version|seq|pid|crc)$", re.I

@@ -152,6 +152,7 @@ def test_a_unit_belongs_to_its_point_only() -> None:
         '{"alarm":true,"temp":93}',
         '{"Param":[{"VariableName":"WindingTrip","Value":"1"}],"temp":93}',
         '{"alert":"trip","temp":93}',
+        '{"Param":[{"VariableName":"QuickBreak","Value":1}],"temp":93}',
         '{"status":"stale","temp":93}',
         '{"描述":"轴承过热","temp":93}',
     ],
