@@ -258,3 +258,13 @@ def test_limits_are_the_sites() -> None:
     assert small.decode(message(b"x" * 1025)).undecodable[0].reason == "payload_too_large"
     assert small.decode(message(b'{"a":1,"b":2,"c":3}')).undecodable[0].reason == "too_many_events"
     assert ids(small.decode(message(b'{"a":1,"b":2}'))) == [EventId(7, 0), EventId(7, 1)]
+
+
+@pytest.mark.parametrize("name", ["batch_id", "UniqueID", "id", "port", "firmwareVersion", "node-ip"])
+def test_numbers_that_name_something_are_no_readings(name: str) -> None:
+    assert readings(decode(f'{{"{name}":7,"temp":1}}'.encode())) == {"temp": 1.0}
+
+
+@pytest.mark.parametrize("name", ["grid", "trip", "fluid", "humid", "transport", "ID_count"])
+def test_names_that_only_end_like_one_are(name: str) -> None:
+    assert readings(decode(f'{{"{name}":7,"temp":1}}'.encode()))[name] == 7.0
