@@ -54,7 +54,7 @@ _WRONG = re.compile(
     r"|over.?(?:temp|heat|volt|curr)|stoerung|störung|fehler|故障|报警|告警|错误|跳闸|异常|过载|断线",
     re.IGNORECASE,
 )
-# Its number names something: batch_id, UniqueID. A whole word of the name, so that grid and trip stay metrics.
+# Its number names something: batch_id, UniqueID. A whole word, so that grid and trip stay metrics.
 _IDENTIFIES = re.compile(
     r"(?:^|[_\-. ]|(?<=[a-z0-9])(?=[A-Z]))(?i:id|uuid|guid|serial|mac|ip|port|version|seq|pid|crc)$"
 )
