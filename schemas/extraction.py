@@ -56,8 +56,8 @@ class Candidate:
     """A span that could be the value of a field of one of `types`.
 
     `unit` is the unit as written beside the number (or found in a neighbouring key), `dimension` what it
-    measures ("temperature", "pressure", ...; None when the unit is unknown or missing). `named` is what the words beside it (its key,
-    the prose before it) say it measures. `bad` marks sentinels (-127, 65535, ---).
+    measures ("temperature", "pressure", ...; None when the unit is unknown or missing). `named` is what the
+    words beside it (its key, the prose before it) say it measures. `bad` marks sentinels (-127, 65535, ---).
     `weight` in 0..1 says how strongly the recogniser believes in it, before any field is considered.
     """
 
