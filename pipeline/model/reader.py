@@ -28,7 +28,7 @@ from schemas.errors import ModelOverflow
 from schemas.extraction import Candidate, Choice, Extraction, FieldType, FieldValue, Tier, Verdict
 
 # score = SHIFT + RULE_WEIGHT * rules + MODEL_WEIGHT * (logit of the field - logit of none)
-SHIFT, RULE_WEIGHT, MODEL_WEIGHT = -0.4, 1.4, 0.4
+SHIFT, RULE_WEIGHT, MODEL_WEIGHT = -0.3, 1.3, 0.3
 RULES_BOUND = 5.0  # rule scores beyond this are equally sure
 WORTH_ASKING = -5.0  # below this no answer of the model could make a candidate the field's value
 DECISION_WEIGHT = 0.2
