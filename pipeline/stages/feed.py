@@ -13,6 +13,7 @@ from pipeline.stages.decode import Decoder
 from pipeline.stages.dedupe import Folded, Redelivery
 from pipeline.stages.judge import Judge
 from pipeline.store import seen
+from pipeline.store.codec import to_us
 from schemas.events import LogLine, Message
 from schemas.ticket import Settlement
 
@@ -45,12 +46,14 @@ class Feed:
             self.redelivery.begin(message.connection, before)
         return self.redelivery.repeat_of(message)
 
-    def fold(self, connection: Connection, lines: list[LogLine], now_us: int) -> Folded:
+    def fold(self, connection: Connection, lines: list[LogLine]) -> Folded:
         """Lines that have come before, by content and event time."""
         if not self.content_window_us or not lines:
             return Folded()
         digests = [digest for line in lines if (digest := dedupe.content_digest(line)) is not None]
         if not digests:
             return Folded()
-        known = seen.find(connection, digests, now_us - self.content_window_us)
+        # Counted from arrival, not from now: a backlog may be longer than the window.
+        since_us = min(to_us(line.received_at) for line in lines) - self.content_window_us
+        known = seen.find(connection, digests, since_us)
         return dedupe.fold(lines, known)

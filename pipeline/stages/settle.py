@@ -196,7 +196,7 @@ class Settler:
         for source, found in arrived.items():
             lines = [event for event, _ in found if isinstance(event, LogLine)]
             if lines:
-                folded = self.feeds[source].fold(connection, lines, batch.now_us)
+                folded = self.feeds[source].fold(connection, lines)
                 repeats |= folded.repeats
                 batch.seen += folded.fresh
         return repeats
