@@ -5,11 +5,18 @@ Modules in tests/support can be imported by name (see `pythonpath` in pyproject.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import needs
 import pytest
+from hypothesis import settings
+
+# The machines are noisy: how long an example takes says nothing. In CI the same examples every time, so that a
+# red run is about the change in hand; everywhere else new ones.
+settings.register_profile("andon", deadline=None, derandomize=os.environ.get("CI") == "true")
+settings.load_profile("andon")
 
 
 @pytest.fixture(scope="session")
