@@ -13,8 +13,8 @@ import needs
 import pytest
 from hypothesis import settings
 
-# The machines are noisy: how long an example takes says nothing. In CI the same examples every time, so that a
-# red run is about the change in hand; everywhere else new ones.
+# The machines are noisy: how long an example takes says nothing. In CI the same examples every time, so
+# that a red run is about the change in hand; everywhere else new ones.
 settings.register_profile("andon", deadline=None, derandomize=os.environ.get("CI") == "true")
 settings.load_profile("andon")
 
