@@ -194,8 +194,10 @@ class Deliver:
         self._count("busy")
         self._trouble(error.retry_after_s)
         # A row whose lookup failed stays lost: only a lookup that says "no such ticket" lets it be sent
-        # again.
-        state = OutboxState.LOST if row.state is OutboxState.LOST else OutboxState.QUEUED
+        # again. A server that failed halfway (500, 502, 504) may have made the ticket before it did.
+        doubtful = error.may_exist and self._sink.searchable and not self._sink.idempotent
+        lost = row.state is OutboxState.LOST or doubtful
+        state = OutboxState.LOST if lost else OutboxState.QUEUED
         at_us = self._clock_us() + int(self._delay_s(row.attempts, error.retry_after_s) * 1e6)
         await self._write(
             lambda connection: outbox.finish(connection, row.id, state, at_us=at_us, error=str(error))

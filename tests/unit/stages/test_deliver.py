@@ -191,6 +191,17 @@ async def test_a_lost_answer_is_looked_up_first(
     assert len(it.sink.searches) == 1
 
 
+@pytest.mark.parametrize(("may_exist", "searches"), [(True, 1), (False, 0)])
+async def test_a_server_that_failed_halfway_is_asked_before_it_is_sent_again(
+    desk: Callable[..., Desk], may_exist: bool, searches: int
+) -> None:
+    it = desk(SinkBusy("502", may_exist=may_exist), searchable=True)
+    await it.raise_alarm()
+    await it.settle()
+    assert it.rows()[0].state is OutboxState.SENT
+    assert len(it.sink.searches) == searches
+
+
 async def test_a_lost_answer_that_cannot_be_looked_up_needs_a_look(desk: Callable[..., Desk]) -> None:
     it = desk(LOST_AFTER)
     await it.raise_alarm()
