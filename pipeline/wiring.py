@@ -92,6 +92,7 @@ class Core:
             self.book = Book.load(patterns.load_all(connection), site.limits.patterns_max)
         self.feeds: Mapping[str, Feed] = {name: feed_of(site, site.for_source(name)) for name in site.sources}
         self.alarms = Alarms(Router(site.routes), site.site)
+        store.on_rollback(self.alarms.forget)
         self.settler = Settler(self.feeds, self.book, self.alarms, site.hash)
         self.tickets_put = asyncio.Event()
         self.desk = Desk(store, self.book, self.settler, self.feeds, self.tickets_put.set)

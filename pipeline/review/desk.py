@@ -14,7 +14,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from pipeline.patterns import Book, Match, Taught, Teaching, keep
+from pipeline.patterns import Book, Kept, Match, Taught, Teaching, keep
 from pipeline.review.correction import Correction, ReviewRefused, lesson_of
 from pipeline.stages.feed import Feed
 from pipeline.stages.judge import Judged
@@ -80,7 +80,7 @@ class Desk:
         """What was read is right. With `group`, for every open question like this one."""
         review = self._open(review_id)
         if review.asked.reason in ABOUT_TICKETS:
-            return await self._send_again(review, who)
+            return await self._send_again(review, who, group)
         return await self._teach(review, Correction(), ReviewState.APPROVED, who, group)
 
     async def correct(self, review_id: int, who: str, correction: Correction) -> dict[str, Any]:
@@ -90,30 +90,44 @@ class Desk:
     async def reject(self, review_id: int, who: str, why: str, group: bool = False) -> dict[str, Any]:
         """Nothing is to be done about it; nothing is taught. With `group`, for every open question like
         this one."""
-        review = self._open(review_id)
 
-        def write(connection: Connection) -> int:
-            questions = [review]
-            if group:
-                questions = reviews.of_group(connection, review.asked.group_key, REPLAY_CHUNK)
-            for each in questions:
+        def dismiss(connection: Connection, each: Review) -> None:
+            if each.asked.reason not in ABOUT_TICKETS:
                 settlement = Settlement(each.asked.id, Outcome.DISCARD, REJECTED)
-                if each.asked.reason not in ABOUT_TICKETS:
-                    events.move(connection, each.asked.id, Outcome.REVIEW, settlement)
-                reviews.resolve(connection, each.review_id, ReviewState.REJECTED, who, now_us(), {"why": why})
-            return len(questions)
+                events.move(connection, each.asked.id, Outcome.REVIEW, settlement)
+            reviews.resolve(connection, each.review_id, ReviewState.REJECTED, who, now_us(), {"why": why})
 
-        return await self._answered(write)
+        return await self._each(self._open(review_id), dismiss, group)
 
-    async def _send_again(self, review: Review, who: str) -> dict[str, Any]:
-        reading = review.asked.reading
+    async def _send_again(self, review: Review, who: str, group: bool) -> dict[str, Any]:
+        def requeue(connection: Connection, each: Review) -> None:
+            reading = each.asked.reading
+            outbox.requeue(connection, str(reading["key"]), str(reading["sink"]), now_us())
+            reviews.resolve(connection, each.review_id, ReviewState.APPROVED, who, now_us())
+
+        return await self._each(review, requeue, group)
+
+    async def _each(
+        self, review: Review, answer: Callable[[Connection, Review], None], group: bool
+    ) -> dict[str, Any]:
+        """Answer one question, or with `group` every open one like it, a chunk a transaction."""
 
         def write(connection: Connection) -> int:
-            outbox.requeue(connection, str(reading["key"]), str(reading["sink"]), now_us())
-            reviews.resolve(connection, review.review_id, ReviewState.APPROVED, who, now_us())
-            return 1
+            asked = [review]
+            if group:
+                asked = reviews.of_group(connection, review.asked.group_key, REPLAY_CHUNK)
+            for each in asked:
+                answer(connection, each)
+            return len(asked)
 
-        return await self._answered(write)
+        answered = await self._store.write(write)
+        while group and answered and answered % REPLAY_CHUNK == 0:
+            more = await self._store.write(write)
+            if not more:
+                break
+            answered += more
+        self._changed()
+        return {"answered": answered}
 
     async def _teach(
         self, review: Review, correction: Correction, state: ReviewState, who: str, group: bool
@@ -152,40 +166,60 @@ class Desk:
         group: bool,
     ) -> dict[str, Any]:
         kept = None
+        after: int | None = None
 
         def write(connection: Connection) -> int:
-            nonlocal kept
+            nonlocal kept, after
             kept = keep(connection, self._book, teaching)
             if kept is None:
                 raise ReviewRefused("the pattern was taught anew meanwhile; look again and repeat")
+            asked = {review.review_id: review}
+            if group:
+                like, after = self._like(connection, review, teaching, 0)
+                asked |= {each.review_id: each for each in like}
+            return replay(connection, [*asked.values()], kept)
+
+        def replay(connection: Connection, asked: Sequence[Review], kept: Kept) -> int:
             taught = Taught(teaching.lesson, kept.version, now_us())
-            asked = self._like(connection, review, teaching, group)
             return self._replay(connection, review, asked, taught, kept.pattern_id, state, who, correction)
 
+        def write_more(connection: Connection) -> int:
+            nonlocal after
+            assert kept is not None and after is not None
+            like, after = self._like(connection, review, teaching, after)
+            return replay(connection, like, kept)
+
         try:
-            answer = await self._answered(write)
+            answered = await self._store.write(write)
         except BaseException:
             self._book.abort(teaching)
             raise
         assert kept is not None, "the transaction went through"
         self._book.commit(teaching, kept)
-        return {**answer, "pattern_id": kept.pattern_id}
+        while after is not None and self._stands(teaching, kept):
+            answered += await self._store.write(write_more)
+        self._changed()
+        return {"answered": answered, "pattern_id": kept.pattern_id}
+
+    def _stands(self, teaching: Teaching, kept: Kept) -> bool:
+        """Whether nobody has taught the pattern anything else meanwhile."""
+        known = self._book.find(*teaching.key)
+        return known is not None and known.version == kept.version
 
     def _like(
-        self, connection: Connection, review: Review, teaching: Teaching, group: bool
-    ) -> Sequence[Review]:
-        """The question itself, and with `group` every open one about lines of the same pattern."""
-        if not group:
-            return [review]
-        found = {review.review_id: review}
-        for each in reviews.of_pattern(connection, teaching.pattern_id, review.asked.group_key, REPLAY_CHUNK):
-            if "text" in each.asked.event and self._same_pattern(each, teaching):
-                found[each.review_id] = each
-        return list(found.values())
+        self, connection: Connection, review: Review, teaching: Teaching, after: int
+    ) -> tuple[Sequence[Review], int | None]:
+        """A chunk of the open questions about lines of the taught pattern, and after which question the
+        next one begins; None: there is no more."""
+        rows = reviews.of_pattern(
+            connection, teaching.pattern_id, review.asked.group_key, REPLAY_CHUNK, after
+        )
+        found = [each for each in rows if self._same_pattern(each, teaching)]
+        return found, rows[-1].review_id if len(rows) == REPLAY_CHUNK else None
 
     def _same_pattern(self, review: Review, teaching: Teaching) -> bool:
         feed = self._feeds.get(review.asked.source)
-        if feed is None or review.asked.reason in ABOUT_TICKETS:
+        if feed is None or review.asked.reason in ABOUT_TICKETS or "text" not in review.asked.event:
             return False
         match = self._book.match(feed.profile_name, str(review.asked.event["text"]))
         return (feed.profile_name, match.signature.text, match.variant) == teaching.key
@@ -215,11 +249,6 @@ class Desk:
                 reviews.resolve(connection, each.review_id, state, who, now_us(), resolution)
                 answered += 1
         return answered
-
-    async def _answered(self, write: Callable[[Connection], int]) -> dict[str, Any]:
-        answered = await self._store.write(write)
-        self._changed()
-        return {"answered": answered}
 
     def _get(self, review_id: int) -> Review:
         with self._store.read() as connection:

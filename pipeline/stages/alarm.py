@@ -32,7 +32,8 @@ RETURNED = "return_to_normal"
 class Alarms:
     """Applies changes in the transaction that settles their events. Owned by the store's writer thread.
 
-    After a transaction that did not commit, call `forget`: what is in memory is ahead of the store then.
+    After a transaction that did not commit `forget` must be called in that thread, before the next one: what
+    is in memory is ahead of the store then.
     """
 
     def __init__(self, router: Router, site: str = "", keys_max: int = KEYS_MAX) -> None:

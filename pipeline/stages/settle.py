@@ -70,8 +70,7 @@ class Settler:
 
     def restore(self, connection: Connection) -> None:
         """Bring the decoders in step with the store: at the start, and after a batch that was not
-        committed."""
-        self._alarms.forget()
+        committed. The alarms hear of that from the store (Store.on_rollback)."""
         for name, feed in self.feeds.items():
             open_records = [_opened(connection, row) for row in records.load(connection, name)]
             feed.decoder.restore(journal.encoding(connection, name), open_records)

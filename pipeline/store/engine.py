@@ -84,6 +84,13 @@ class Store:
         """`write` for threads. Not for the event loop's thread, which it would block."""
         return self._writer.submit(fn).result()
 
+    def on_rollback(self, forget: Callable[[], None]) -> None:
+        """Call `forget` in the writer thread after every write that came to nothing, before the next one.
+
+        For whoever keeps in memory what his writes made of the store.
+        """
+        self._writer.rolled_back.append(forget)
+
     @contextmanager
     def read(self) -> Iterator[Connection]:
         """A read-only connection for the calling thread.

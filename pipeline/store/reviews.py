@@ -120,13 +120,21 @@ def of_group(
     return [_review(row) for row in connection.execute(query)]
 
 
-def of_pattern(connection: Connection, pattern_id: int | None, group_key: str, limit: int) -> list[Review]:
-    """Open questions of one group, and those of one pattern whatever their reason, oldest first."""
+def of_pattern(
+    connection: Connection, pattern_id: int | None, group_key: str, limit: int, after: int = 0
+) -> list[Review]:
+    """Open questions of one group, those of one pattern whatever their reason, and those that were asked
+    before their pattern was known; oldest first, behind question `after`."""
     query = (
         select(reviews)
         .where(
             reviews.c.state == ReviewState.OPEN,
-            or_(reviews.c.group_key == group_key, reviews.c.pattern_id == pattern_id),
+            reviews.c.id > after,
+            or_(
+                reviews.c.group_key == group_key,
+                reviews.c.pattern_id == pattern_id,
+                reviews.c.pattern_id.is_(None),
+            ),
         )
         .order_by(reviews.c.id)
         .limit(limit)

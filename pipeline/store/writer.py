@@ -37,6 +37,7 @@ class Writer:
         self.path = path
         self.wal_path = path.with_name(path.name + "-wal")
         self.failure: StoreFailed | None = None
+        self.rolled_back: list[Callable[[], None]] = []  # called in the writer thread, before the next write
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="store-writer")
         self._closed = False
         self._connection: Connection
@@ -130,6 +131,8 @@ class Writer:
         with suppress(DBAPIError, sqlite3.Error):  # the error that brought us here is the one to report
             transaction.close()
             self._raw.rollback()
+        for forget in self.rolled_back:
+            forget()
 
     def _checkpoint_if_due(self) -> None:
         """Queue a checkpoint behind the commit, whose caller need not wait for it."""
