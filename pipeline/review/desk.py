@@ -7,6 +7,7 @@ the events, closing the questions and the audit entries are one transaction.
 
 from __future__ import annotations
 
+import base64
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
@@ -281,10 +282,13 @@ def _line(review: Review) -> LogLine:
 
 
 def _text(review: Review | None) -> str:
+    """What the question is about, as people can read it: bytes that are no text are shown as escapes."""
     if review is None:
         return ""
     event = review.asked.event
-    return str(event.get("text") or event.get("written") or event.get("bytes") or "")
+    if "bytes" in event:
+        return base64.b64decode(event["bytes"]).decode("utf-8", "backslashreplace")
+    return str(event.get("text") or event.get("written") or "")
 
 
 def _asked(review: Review) -> dict[str, Any]:
