@@ -3,6 +3,7 @@
     AndonError
     ├── ConfigError            the site file is wrong; carries every Issue found, each with its line
     ├── SecretError            a secret's file or credential cannot be read
+    ├── EvalError              a file of labelled lines cannot be used; names file and line
     ├── StoreError             the store cannot be used
     │   ├── StoreUnavailable   disk full: nothing may be acknowledged; works again by itself
     │   ├── StoreFailed        I/O error: fatal, never retried
@@ -60,6 +61,10 @@ class ConfigError(AndonError):
 
 class SecretError(AndonError):
     """A secret named in the site file cannot be read."""
+
+
+class EvalError(AndonError):
+    """A file of labelled lines cannot be used; the message names the file and the line."""
 
 
 class StoreError(AndonError):

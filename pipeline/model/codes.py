@@ -14,7 +14,7 @@ from pipeline.fields import lexicon
 from pipeline.model.scene import NEVER, Scene
 from schemas.extraction import Candidate, FieldType
 
-_ZERO = re.compile(r"(?:0[xX])?0+[hH]?|-+|0+(?::0+)+")
+_ZERO = re.compile(r"(?:[A-Za-z]+[:=])?(?:(?:0[xX])?0+[hH]?|-+|0+(?::0+)+)")
 FAULT_WORD = re.compile(
     r"(?:err(?:or|no)?(?:_?id|_?code|_?no)?|fault|alarm|alm|fail(?:ed|ure)?|exception|exit(?:ed)?|trip|abort|"
     r"warn(?:ing)?|code|rc|ret|reason|hresult|timed out|refused|fehler|störung|warnung|meldung|"

@@ -17,12 +17,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from pipeline.fields.definition import Labels, Profile
 from pipeline.model.runtime import Reader
-from schemas.errors import AndonError
+from schemas.errors import EvalError
 from schemas.extraction import FieldValue, Tier, Verdict
-
-
-class EvalError(AndonError):
-    """The labelled file cannot be used; the message names the file and the line."""
 
 
 class Labelled(BaseModel):

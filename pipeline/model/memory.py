@@ -83,11 +83,11 @@ def _room(group: Path) -> int | None:
     """Limit minus use of one control group; file pages that can be dropped do not count as use."""
     try:
         limit = (group / "memory.max").read_text().strip()
+        if limit == "max":
+            return None
         used = int((group / "memory.current").read_text())
         stat = (group / "memory.stat").read_text().splitlines()
-    except (OSError, ValueError):
+        droppable = sum(int(line.split()[1]) for line in stat if line.startswith("inactive_file "))
+        return max(0, int(limit) - max(0, used - droppable))
+    except (OSError, ValueError, IndexError):
         return None
-    if limit == "max":
-        return None
-    droppable = sum(int(line.split()[1]) for line in stat if line.startswith("inactive_file "))
-    return max(0, int(limit) - max(0, used - droppable))

@@ -44,7 +44,7 @@ class ModelFile:
 _hashes: dict[tuple[str, int, int], str] = {}
 
 
-def locate(config: ModelConfig) -> Path:
+def locate(config: ModelConfig, package: str = DEFAULT_PACKAGE) -> Path:
     """The configured file, or the default one, found without importing its package. Raises ModelMissing."""
     if config.path is not None:
         path = Path(config.path).expanduser()
@@ -53,7 +53,7 @@ def locate(config: ModelConfig) -> Path:
                 f"model file {path} does not exist; correct model.path, or remove it and {INSTALL}"
             )
         return path
-    spec = importlib.util.find_spec(DEFAULT_PACKAGE)
+    spec = importlib.util.find_spec(package)
     for folder in (spec.submodule_search_locations or []) if spec else []:
         path = Path(folder) / DEFAULT_FILE
         if path.is_file():

@@ -142,8 +142,8 @@ class ModelThread:
     async def _bring_up(self) -> None:
         try:
             reader = await asyncio.get_running_loop().run_in_executor(self._pool, self._load_now)
-        except ModelError as error:
-            self._fail(str(error))
+        except Exception as error:  # whatever the bindings raise, the rules go on reading and the state tells
+            self._fail(str(error) or type(error).__name__)
         else:
             if self.state is ModelState.LOADING:
                 self.state = ModelState.READY
