@@ -48,8 +48,7 @@ class FastLane:
         unread_max: int,
     ) -> None:
         self.progressed_at = time.monotonic()
-        # Lines of provisional plans to be read once more; when the reader is behind, the oldest need no
-        # check.
+        # Lines of provisional plans to be read once more: one a plan at a time.
         self.checks: deque[tuple[LogLine, Match]] = deque()
         self._store = store
         self._settler = settler
@@ -97,7 +96,12 @@ class FastLane:
             await self._commit(batch)
 
     async def _commit(self, batch: Batch) -> None:
-        settlements = await self._store.write(lambda connection: self._settler.commit(connection, batch))
+        try:
+            settlements = await self._store.write(lambda connection: self._settler.commit(connection, batch))
+        except BaseException:
+            for _, match in batch.checks:  # the batch is repeated, and claims them again
+                self._settler.book.release_check(match.pattern_id or 0, match.variant)
+            raise
         self.progressed_at = time.monotonic()
         for row in batch.rows:  # the unread are counted when they are read: they have no outcome yet
             self._metrics.events.labels(row.source, row.state).inc()

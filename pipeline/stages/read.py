@@ -22,7 +22,7 @@ from pipeline.patterns.learn import study
 from pipeline.patterns.lesson import Lesson, Taught, Trust
 from pipeline.stages import questions
 from pipeline.stages.feed import Feed
-from pipeline.stages.settle import Settler
+from pipeline.stages.settle import UNKNOWN_SOURCE, Settler
 from pipeline.store import unread
 from pipeline.store.engine import Store
 from pipeline.store.events import EventRow
@@ -78,9 +78,7 @@ class Read:
         self._max_wait_s = max_wait_s
 
     def backlog(self) -> int:
-        """Unread lines, once there is a reader for them."""
-        if self._model.state is ModelState.LOADING:
-            return 0
+        """Unread lines, also while the model that reads them is loading."""
         with self._store.read() as connection:
             return unread.size(connection)
 
@@ -89,9 +87,11 @@ class Read:
             self._unread_put.clear()
             try:
                 await self.overdue()
-                worked = self._model.state is not ModelState.LOADING and (
-                    await self.step() or await self.check()
-                )
+                if self._model.state is ModelState.LOADING:
+                    self.progressed_at = time.monotonic()  # waiting for the model is not being stuck
+                    worked = False
+                else:
+                    worked = await self.step() or await self.check()
             except StoreUnavailable as error:
                 log.error("read.holding", error=str(error))
                 await asyncio.sleep(STORE_RETRY_S)
@@ -106,6 +106,10 @@ class Read:
             lines = [line for _, line in unread.take(connection, groups[0], CHUNK)] if groups else []
         if not lines:
             return False
+        gone = [line for line in lines if line.source not in self._settler.feeds]
+        if gone:  # their source has left the site file while they waited
+            await self._ask_raw(gone, UNKNOWN_SOURCE)
+            return True
         group = groups[0]
         feed = self._profiles.get(group.profile)
         if feed is None:  # the profile has left the site file while its lines waited
@@ -126,7 +130,9 @@ class Read:
         line, match = self._checks.popleft()
         feed = self._settler.feeds[line.source]
         try:
-            lesson = await self._study([line], feed, match.taught)
+            # As it is known by now: it may have been read or taught since the line came.
+            known = self._book.match(feed.profile_name, line.text).taught
+            lesson = await self._study([line], feed, known) if known is not None else None
         finally:
             if match.pattern_id is not None:
                 self._book.release_check(match.pattern_id, match.variant)
