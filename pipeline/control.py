@@ -13,6 +13,7 @@ import json
 import os
 import socket
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -58,10 +59,16 @@ class ControlServer:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             while line := await reader.readline():
-                writer.write(json.dumps(await self._answer(line), ensure_ascii=False).encode() + b"\n")
-                await writer.drain()
-        except (ConnectionError, ValueError):
-            pass  # the caller went away, or sent a line over the limit: nothing of ours is at stake
+                await _send(writer, await self._answer(line))
+        except ConnectionError:
+            pass  # the caller went away: nothing of ours is at stake
+        except ValueError:
+            with suppress(ConnectionError):
+                await _send(writer, {"ok": False, "error": f"a command has at most {REQUEST_MAX} bytes"})
+                while await reader.read(
+                    REQUEST_MAX
+                ):  # hanging up on bytes on their way would lose the answer
+                    pass
         finally:
             writer.close()
 
@@ -72,9 +79,17 @@ class ControlServer:
             return {"ok": True, "result": await handler(**request.get("args", {}))}
         except AndonError as error:
             return {"ok": False, "error": str(error)}
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, RecursionError) as error:
             log.warning("control.bad_request", error=repr(error))
             return {"ok": False, "error": f"not a command this service knows: {error}"}
+        except Exception as error:
+            log.exception("control.failed")
+            return {"ok": False, "error": f"the service failed at it ({error!r}); its log says where"}
+
+
+async def _send(writer: asyncio.StreamWriter, answer: dict[str, object]) -> None:
+    writer.write(json.dumps(answer, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n")
+    await writer.drain()
 
 
 def call(path: Path, command: str, **args: object) -> Any:
@@ -88,8 +103,13 @@ def call(path: Path, command: str, **args: object) -> Any:
             connection.connect(str(path))
         except OSError as error:
             raise ServiceNotRunning(f"no service answers at {path}; is `andon run` running?") from error
-        connection.sendall(json.dumps({"command": command, "args": args}).encode() + b"\n")
-        answer = json.loads(connection.makefile().readline() or "{}")
+        try:
+            connection.sendall(json.dumps({"command": command, "args": args}).encode() + b"\n")
+            answer = json.loads(connection.makefile(encoding="utf-8").readline() or "{}")
+        except TimeoutError as error:
+            raise AndonError(f"the service at {path} did not answer within {ANSWER_S:.0f} s") from error
+        except (OSError, ValueError) as error:
+            raise AndonError(f"the service at {path} ended before it had answered ({error})") from error
     if not answer.get("ok"):
         raise AndonError(str(answer.get("error", "the service closed the connection without an answer")))
     return answer["result"]

@@ -18,7 +18,7 @@ from pipeline.store.engine import Store
 from pipeline.store.options import RetentionConfig
 from pipeline.store.totals import counts
 from pipeline.telemetry import Metrics
-from schemas.errors import StoreUnavailable
+from schemas.errors import StoreError, StoreUnavailable
 
 log = structlog.get_logger(__name__)
 
@@ -109,9 +109,12 @@ class Gauges:
         self._readings, self._seconds = readings, seconds
 
     def _flush_sync(self) -> None:
-        """The last counts, at the end of the service."""
+        """The last counts, at the end of the service. A store that takes nothing any more loses them only."""
         rows = self._book.drain_counts()
-        self._store.write_sync(lambda connection: patterns.bump(connection, rows))
+        try:
+            self._store.write_sync(lambda connection: patterns.bump(connection, rows))
+        except StoreError as error:
+            log.warning("counts.lost", patterns=len(rows), error=str(error))
 
 
 class Retention:
@@ -133,7 +136,10 @@ class Retention:
 
     async def run(self) -> None:
         while True:
-            await self.step()
+            try:
+                await self.step()
+            except StoreUnavailable as error:
+                log.warning("retention.holding", error=str(error))
             await asyncio.sleep(RETENTION_S)
 
     async def step(self) -> int:

@@ -109,12 +109,14 @@ class Rehearsal:
     def _records(self) -> Iterator[dict[str, Any]]:
         """The messages once more, with what has become of their events."""
         feed = feed_of(self._site, self._site.for_source(self._source))
+        found: dict[EventId, Event] = {}
         with self._store.read() as connection:
             for message in _messages(connection):
                 decoded = feed.decoder.decode(message)
-                found: dict[EventId, Event] = {event.id: event for event, _ in documents(decoded.events)}
-                ended = [event for event in feed.decoder.finish().events] if not message.payload else []
-                found |= {event.id: event for event in ended}
+                found |= {event.id: event for event, _ in documents(decoded.events)}
+            # A record ends with a later message, or with the last one.
+            found |= {event.id: event for event in feed.decoder.finish().events}
+            for message in _messages(connection):
                 for row in events.of_message(connection, message.seq):
                     yield self._record(row, found.get(row.id), message)
 
@@ -136,7 +138,6 @@ class Rehearsal:
             record["severity"] = decision.severity.label
             record["category"] = decision.category.label
             record["action"] = decision.action.label
-            record["rule"] = decision.rule
             record["reasons"] = [row.reason, *judged.change.checked.details]
         return record
 

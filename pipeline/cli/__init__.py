@@ -6,6 +6,7 @@ Exit codes: 0 well, 1 found something wrong, 2 wrong usage, 3 could not run.
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 
 import typer
 
@@ -41,8 +42,23 @@ def main() -> None:
     except AndonError as error:
         complain(str(error))
         sys.exit(COULD_NOT_RUN)
+    except BaseExceptionGroup as group:  # the service's lanes end together
+        meant, other = group.split(AndonError)
+        if meant is None or other is not None:
+            raise
+        for each in _leaves(meant):
+            complain(str(each))
+        sys.exit(COULD_NOT_RUN)
     except KeyboardInterrupt:
         sys.exit(COULD_NOT_RUN)
     except BrokenPipeError:
         sys.stderr.close()  # the reader of our output has gone: nothing more to say, and nobody to say it to
         sys.exit(COULD_NOT_RUN)
+
+
+def _leaves(group: BaseExceptionGroup[AndonError]) -> Iterator[AndonError]:
+    for error in group.exceptions:
+        if isinstance(error, BaseExceptionGroup):
+            yield from _leaves(error)
+        else:
+            yield error

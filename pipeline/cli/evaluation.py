@@ -127,7 +127,11 @@ def _written(path: Path | None) -> Iterator[TextIO | None]:
     if path is None:
         yield None
         return
-    with path.open("w", encoding="utf-8") as out:
+    try:
+        out = path.open("w", encoding="utf-8")
+    except OSError as error:
+        raise AndonError(f"{path}: cannot be written ({error.strerror or error})") from error
+    with out:
         yield out
 
 
