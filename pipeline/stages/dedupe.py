@@ -1,8 +1,10 @@
 """dedupe: removes redelivery, and nothing else. Repeats of a fault are the alarm's business.
 
 By connection (MQTT QoS 1): a broker sends again what the last connection had not confirmed (MQTT 5.0, 4.4).
-The DUP flag cannot tell: bridges forward resends without it. So the first messages of a connection are
-matched with those that the one before may not have confirmed, each once, by packet id, topic and payload.
+The DUP flag alone cannot tell: bridges forward resends without it, and what comes with it may be new to us.
+So the first messages of a connection are matched with those that the one before may not have confirmed, each
+once, by packet id, topic and payload. That is a window of Receive Maximum messages; but Mosquitto (2.0.11)
+sends far more than that, so messages with the DUP flag are matched with all that packet ids allow.
 
 By content: an equal line of one topic, with the same date and time in it, within a window. Readings never
 fold: two equal readings are two readings. Files do not redeliver.
@@ -11,7 +13,7 @@ fold: two equal readings are two readings. Files do not redeliver.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -30,6 +32,12 @@ SAME_CONTENT = "same_content"
 # How far back to look, in windows: a broker that is cut off again and again sends the same window each time.
 COPIES_MAX = 8
 
+# There are no more packet ids, so no more messages of a session can be unconfirmed, whatever a broker does.
+PACKET_IDS = 65_535
+
+# Messages read at once: their payloads may be large.
+PAGE = 256
+
 
 class Mark(NamedTuple):
     """What a message is known again by."""
@@ -42,39 +50,61 @@ class Mark(NamedTuple):
 class History:
     """What the journal holds before a message of a connection.
 
-    `unconfirmed` are messages of the connections before it that may come again, with their seqs; `earlier`
-    those of its own, in order. QoS 1 only.
+    `unconfirmed` are messages of the connections before it that may come again, with their seqs; those from
+    `near_from` on may come without the DUP flag. `earlier` are those of its own. QoS 1 only.
     """
 
     unconfirmed: Mapping[Mark, int] = field(default_factory=dict)
     earlier: Sequence[Mark] = ()
+    near_from: int = 0
 
 
 def history(connection: Connection, message: Message, receive_maximum: int) -> History:
     """Read the history of `message` from the journal.
 
     Of earlier connections the last `receive_maximum` different messages count, whichever connection they
-    came over: no more can be unconfirmed, and a connection that died early was not sent all that was left
+    came over: no more should be unconfirmed, and a connection that died early was not sent all that was left
     open. The copies it was sent count as one with their originals.
+
+    For a message with the DUP flag, older ones count too, of each packet id the last: an id is used again
+    only after its message was confirmed.
     """
-    query = (
-        select(journal.c.seq, journal.c.topic, journal.c.payload, journal.c.mid, journal.c.connection)
-        # Written out, not bound: only then may SQLite use the partial index.
-        .where(literal_column("qos > 0"), journal.c.source == message.source, journal.c.seq < message.seq)
-        .order_by(journal.c.seq.desc())
-        .limit(COPIES_MAX * receive_maximum)
-    )
     unconfirmed: dict[Mark, int] = {}
     earlier: list[Mark] = []
-    for seq, topic, payload, mid, over in connection.execute(query):
-        known = Mark(mid, _digest(topic.encode("utf-8", "surrogatepass"), payload))
+    used: set[int] = set()
+    near_from = message.seq
+    reach = max(PACKET_IDS if message.duplicate else 0, COPIES_MAX * receive_maximum)
+    for seq, known, over in _backwards(connection, message, reach):
         if over == message.connection and not unconfirmed:
             earlier.append(known)
         elif len(unconfirmed) < receive_maximum:
             unconfirmed.setdefault(known, seq)
-        else:
+            near_from = seq
+        elif not message.duplicate:
             break
-    return History(unconfirmed, earlier[::-1])
+        elif known.mid not in used:
+            unconfirmed[known] = seq
+        used.add(known.mid)
+    return History(unconfirmed, earlier[::-1], near_from)
+
+
+def _backwards(connection: Connection, message: Message, reach: int) -> Iterator[tuple[int, Mark, str]]:
+    """The last `reach` QoS 1 messages of the source before `message`, from the end: seq, mark, connection."""
+    before = message.seq
+    for start in range(0, reach, PAGE):
+        query = (
+            select(journal.c.seq, journal.c.topic, journal.c.payload, journal.c.mid, journal.c.connection)
+            # Written out, not bound: only then may SQLite use the partial index.
+            .where(literal_column("qos > 0"), journal.c.source == message.source, journal.c.seq < before)
+            .order_by(journal.c.seq.desc())
+            .limit(min(PAGE, reach - start))
+        )
+        rows = connection.execute(query).all()
+        for seq, topic, payload, mid, over in rows:
+            yield seq, Mark(mid, _digest(topic.encode("utf-8", "surrogatepass"), payload)), over
+        if len(rows) < PAGE:
+            return
+        before = rows[-1].seq
 
 
 def mark(message: Message) -> Mark:
@@ -91,6 +121,7 @@ class Redelivery:
     receive_maximum: int
     _connection: str | None = None
     _left: int = 0
+    _near_from: int = 0
     _candidates: dict[Mark, int] = field(default_factory=dict)
 
     def knows(self, message: Message) -> bool:
@@ -108,18 +139,24 @@ class Redelivery:
         """
         self._connection = connection
         self._left = self.receive_maximum - len(before.earlier)
-        self._candidates = dict(before.unconfirmed) if self._left > 0 else {}
+        self._near_from = before.near_from
+        self._candidates = dict(before.unconfirmed)
         for known in before.earlier:
             self._candidates.pop(known, None)
 
     def repeat_of(self, message: Message) -> Settlement | None:
         """How a redelivered message is settled; None for a new one."""
-        if message.qos == 0 or self._left <= 0:
+        if message.qos == 0 or not self._candidates:
             return None
         self._left -= 1
-        original = self._candidates.pop(mark(message), None) if self._candidates else None
-        if original is None:
+        if self._left < 0 and not message.duplicate:
+            self._candidates = {}  # what comes again comes first
             return None
+        known = mark(message)
+        original = self._candidates.get(known)
+        if original is None or (original < self._near_from and not message.duplicate):
+            return None
+        del self._candidates[known]
         return Settlement(EventId(message.seq, 0), Outcome.REPEAT, REDELIVERED, of=EventId(original, 0))
 
 

@@ -74,6 +74,31 @@ def test_only_the_first_messages_of_a_connection_can_be_repeats() -> None:
     assert repeats([*first, *new[:3], over("b", 9, mid=4)]) == {9: 4}
 
 
+def test_a_broker_that_sends_more_than_its_window_marks_what_comes_again() -> None:
+    """Mosquitto 2.0.11 keeps to no Receive Maximum: a whole journal batch and more may be unconfirmed."""
+    first = [over("a", seq, mid=seq) for seq in range(1, 21)]
+    again = [over("b", 20 + seq, mid=seq, duplicate=True) for seq in range(3, 24)]
+    assert repeats([*first, *again]) == {20 + seq: seq for seq in range(3, 21)}
+    assert repeats([*first, *(over("b", 20 + seq, mid=seq) for seq in range(3, 24))]) == {}
+
+
+def test_copies_beyond_the_window_go_on_after_an_early_death() -> None:
+    first = [over("a", seq, mid=seq) for seq in range(1, 11)]
+    early = [over("b", 10 + mid, mid=mid, duplicate=True) for mid in (1, 2)]
+    again = [over("c", 12 + mid, mid=mid, duplicate=True) for mid in range(1, 13)]
+    assert repeats([*first, *early, *again]) == {
+        **{11: 1, 12: 2, 13: 11, 14: 12},
+        **{12 + mid: mid for mid in range(3, 11)},
+    }
+
+
+def test_a_packet_id_that_was_used_again_was_confirmed_before() -> None:
+    first = [over("a", seq, mid=seq) for seq in range(1, 11)]
+    reused = [over("a", 10 + mid, mid=mid, payload=b"y") for mid in range(1, 7)]
+    assert repeats([*first, *reused, over("b", 17, mid=1, duplicate=True)]) == {}
+    assert repeats([*first, *reused, over("b", 17, mid=7, duplicate=True)]) == {17: 7}
+
+
 def test_a_connection_that_died_early_leaves_the_rest_to_the_next() -> None:
     first = [over("a", seq, mid=seq) for seq in (1, 2, 3)]
     assert repeats([*first, over("b", 4, mid=1), over("c", 5, mid=2), over("c", 6, mid=3)]) == {
