@@ -29,7 +29,7 @@ from pipeline.store.events import EventRow
 from pipeline.telemetry import Metrics
 from pipeline.wiring import Core, feed_of
 from schemas.events import Event, EventId, LogLine, Message, Reading
-from schemas.extraction import FieldValue
+from schemas.extraction import FieldValue, Null
 
 # Messages journaled in one transaction.
 CHUNK = 256
@@ -168,7 +168,7 @@ def _fields(event: Event | None, judged: Judged | None) -> dict[str, Any]:
     if isinstance(event, Reading):
         return {
             event.metric: {
-                "value": event.written or None,
+                "value": None if event.null is Null.ABSENT else event.written or None,
                 "null": str(event.null) if event.null is not None else None,
                 "normalised": event.value,
                 "origin": f"pointer:{event.pointer}" if event.pointer else "payload",
