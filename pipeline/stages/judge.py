@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pipeline.fields.definition import Profile
 from pipeline.stages.change import Change
 from pipeline.stages.decide import ROUTINE, Decider
-from pipeline.stages.facts import facts
+from pipeline.stages.facts import Facts, facts
 from pipeline.stages.validate import Checked, Validator
 from schemas.events import Event, EventId
 from schemas.extraction import Extraction, Verdict
@@ -67,13 +67,15 @@ class Judge:
         """A Reading, or a line with what was read from it. `document` as from decode.documents."""
         about = facts(event, extraction, self._profile, self._min)
         decision = self._decider.decide(event, about, extraction, verdict)
+        cause = self._decider.cause(decision, about, pattern_id)
+        about = _without_cause(about, cause)
         checked = Checked() if decision.discard else self._validator.check(event, extraction, decision)
         return Judged(
             Change(
                 event=event,
                 facts=about,
                 decision=decision,
-                cause=self._decider.cause(decision, about, pattern_id),
+                cause=cause,
                 document=document or event.id,
                 returns=() if decision.discard else self._decider.returns(event, about, extraction),
                 live=self._live,
@@ -82,3 +84,12 @@ class Judge:
                 pattern_id=pattern_id,
             )
         )
+
+
+def _without_cause(about: Facts, cause: str | None) -> Facts:
+    """A code that was read as the component names no place: in "PH-31 gone" PH-31 is what went, not where.
+    Otherwise the return to normal would not find its alarm.
+    """
+    component = (about.component or "").casefold()
+    codes = {name.casefold() for name in (cause, about.code) if name is not None}
+    return replace(about, component=None) if component in codes else about

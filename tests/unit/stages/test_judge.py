@@ -56,6 +56,17 @@ def test_a_guess_names_no_alarm() -> None:
     assert judged.change.key.subject == "p7"
 
 
+def test_a_code_read_as_the_component_names_no_place() -> None:
+    """The return to normal finds the alarm that the fault opened, whose line was read better."""
+    back = {"id": "back", "when": {"text": "gone"}, "clears": "PH-31"}
+    device = FieldValue(Span(0, 5), None, "ph-31", confidence=0.9)
+    cleared = judge(back).judge(line("PH-31 gone", asset="p7"), pattern_id=3, **read("info", device))
+    assert str(cleared.change.key) == "p7|PH-31"
+    assert cleared.change.facts.component is None
+    raised = judge().judge(line("PH-31 low", asset="p7"), pattern_id=4, **read("error", device))
+    assert raised.change.key.subject == "p7/ph-31", "nothing says that it is a code"
+
+
 def test_without_an_asset_source_and_topic_are_the_subject() -> None:
     assert judge().judge(line(), pattern_id=3, **read("error")).change.key.subject == "line7/plant/p7/log"
 
