@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import typer
 
-from pipeline.cli import db, demo, evaluation, patterns, review, run, site, status
+from pipeline.cli import bench, db, demo, evaluation, patterns, review, run, site, status
 from pipeline.cli.output import COULD_NOT_RUN, complain
 from schemas.errors import AndonError
 
@@ -32,6 +32,7 @@ app.command("eval")(evaluation.eval_)
 app.add_typer(review.app, name="review")
 app.add_typer(patterns.app, name="patterns")
 app.command()(status.status)
+app.command()(bench.bench)
 app.add_typer(db.app, name="db")
 
 
