@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from mosquitto import Mosquitto
 from publisher import Publisher, Sent
 from slow_tickets import SlowTicketServer
 
-from pipeline.demo.generator import SEED, generate
+from pipeline.demo.generator import SEED, Item, generate
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -39,18 +39,41 @@ MODEL_MESSAGES = 600
 BUSY, LOSSY = 0.03, 0.03
 
 
-def stream(lines: int) -> list[Sent]:
+# Machine and code of faults that the site's rules raise and return to normal, and the cause of their alarms;
+# those without a code are a sensor's.
+RULED = {
+    ("press-04", "PH-31"): "PH-31",
+    ("press-04", "SF-02"): "SF-02",
+    ("chiller-1", None): "discharge-high",
+    ("pumpe-3", None): "bearing-hot",
+}
+
+
+def stream(lines: int) -> list[Item]:
     """The plant's stream up to its `lines`-th log line, with all that comes between."""
 
-    def until() -> Iterator[Sent]:
+    def until() -> Iterator[Item]:
         left = lines
         for item in generate(SEED, 2 * lines):
-            yield item.topic, item.payload
+            yield item
             left -= item.kind == "line"
             if not left:
                 return
 
     return list(until())
+
+
+def sent(items: Sequence[Item]) -> list[Sent]:
+    return [(item.topic, item.payload) for item in items]
+
+
+def assert_alarms_as_played(look: Look, items: Sequence[Item]) -> None:
+    """As many openings as the plant had faults, of those that the rules can tell begin and end of."""
+    faults = {(item.episode, item.topic.split("/")[1], item.code) for item in items if item.episode}
+    played = Counter((asset, RULED[asset, code]) for _, asset, code in faults if (asset, code) in RULED)
+    assert len(played) == len(RULED)
+    opened = Counter(look.rows("SELECT subject, cause FROM openings"))
+    assert {place: opened[place] for place in played} == dict(played)
 
 
 @dataclass(slots=True)
@@ -152,7 +175,8 @@ def moments(rig: Rig, total: int, dice: random.Random) -> Iterator[Callable[[], 
 
 
 def test_twenty_thousand_lines_and_five_kills(rig: Callable[..., Rig]) -> None:
-    it, dice, messages = rig(), random.Random(20260302), stream(LINES)
+    it, dice, items = rig(), random.Random(20260302), stream(LINES)
+    messages = sent(items)
     assert len(set(messages)) < len(messages), "identical payloads are part of it"
     it.up()
     it.subscribed()
@@ -170,6 +194,7 @@ def test_twenty_thousand_lines_and_five_kills(rig: Callable[..., Rig]) -> None:
         it.gateway.until(lambda: it.look.accepted >= len(messages), "every message is accepted")
         it.drain()
         tickets = it.balance(publisher.ledger)
+    assert_alarms_as_played(it.look, items)
     assert publisher.confirmed == len(messages)
     assert tickets > 50, "too few tickets to say anything about tickets"
     assert it.keyed.requests + it.searched.requests > tickets, "no request was ever tried again"
@@ -178,7 +203,7 @@ def test_twenty_thousand_lines_and_five_kills(rig: Callable[..., Rig]) -> None:
 @pytest.mark.model
 def test_killed_while_the_model_reads(rig: Callable[..., Rig]) -> None:
     it = rig(model={"enabled": True})
-    messages = [(item.topic, item.payload) for item in islice(generate(SEED, MODEL_MESSAGES), MODEL_MESSAGES)]
+    messages = sent(list(generate(SEED, MODEL_MESSAGES)))
     it.up()
     it.subscribed()
     with Publisher(it.broker.port, messages) as publisher:
