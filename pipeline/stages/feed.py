@@ -48,12 +48,10 @@ class Feed:
 
     def fold(self, connection: Connection, lines: list[LogLine]) -> Folded:
         """Lines that have come before, by content and event time."""
-        if not self.content_window_us or not lines:
-            return Folded()
-        digests = [digest for line in lines if (digest := dedupe.content_digest(line)) is not None]
-        if not digests:
+        dated = dedupe.dated(lines) if self.content_window_us else []
+        if not dated:
             return Folded()
         # Counted from arrival, not from now: a backlog may be longer than the window.
-        since_us = min(to_us(line.received_at) for line in lines) - self.content_window_us
-        known = seen.find(connection, digests, since_us)
-        return dedupe.fold(lines, known)
+        since_us = min(to_us(line.received_at) for line, _ in dated) - self.content_window_us
+        known = seen.find(connection, [digest for _, digest in dated], since_us)
+        return dedupe.fold(dated, known)

@@ -102,4 +102,10 @@ def bad_quality(quality: str | None) -> bool:
 
 def has_date_time(text: str) -> bool:
     """Whether a line carries date and time of day, or an epoch: what tells an event from its repeat."""
-    return _DATE_TIME.search(text) is not None
+    return date_time(text) is not None
+
+
+def date_time(text: str) -> str | None:
+    """The first date and time of day, or epoch, as written; None when the line carries none."""
+    found = _DATE_TIME.search(text)
+    return None if found is None else found.group()

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection
 
-from pipeline.store.tables import seen
 from schemas.events import EventId
 
 DIGEST_BYTES = 16
@@ -16,6 +15,7 @@ _ADD = (
     "INSERT INTO seen (digest, seq, idx, received_at_us) VALUES (?, ?, ?, ?) ON CONFLICT (digest) DO UPDATE "
     "SET seq = excluded.seq, idx = excluded.idx, received_at_us = excluded.received_at_us"
 )
+_FIND = "SELECT digest, seq, idx FROM seen WHERE digest IN ({}) AND received_at_us >= ?"
 # SQLite allows 32 766 bound values in a statement (3.32 and later).
 _DIGESTS_MAX = 1000
 
@@ -33,10 +33,10 @@ def find(connection: Connection, digests: Iterable[bytes], since_us: int) -> dic
     wanted = list(dict.fromkeys(digests))
     found: dict[bytes, EventId] = {}
     for start in range(0, len(wanted), _DIGESTS_MAX):
-        query = select(seen.c.digest, seen.c.seq, seen.c.idx).where(
-            seen.c.digest.in_(wanted[start : start + _DIGESTS_MAX]), seen.c.received_at_us >= since_us
-        )
-        found |= {digest: EventId(seq, index) for digest, seq, index in connection.execute(query)}
+        some = wanted[start : start + _DIGESTS_MAX]
+        statement = _FIND.format(", ".join("?" * len(some)))
+        rows = connection.exec_driver_sql(statement, (*some, since_us))
+        found |= {digest: EventId(seq, index) for digest, seq, index in rows}
     return found
 
 

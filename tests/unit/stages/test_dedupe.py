@@ -8,8 +8,9 @@ import pytest
 from making import NOW, journaled, line, memory, message
 
 from pipeline.stages import dedupe
-from pipeline.stages.dedupe import History, Redelivery, content_digest, fold, history
-from schemas.events import EventId, Message
+from pipeline.stages.dedupe import Folded, History, Redelivery, content_digest, dated, fold, history
+from pipeline.store.seen import DIGEST_BYTES
+from schemas.events import EventId, LogLine, Message
 from schemas.ticket import Outcome
 
 STAMPED = "2026-01-05 08:00:01 ERROR drive F30002"
@@ -140,30 +141,33 @@ def test_a_first_connection_has_nothing_to_repeat() -> None:
     assert redelivery.repeat_of(over("a", 1, 5)) is None
 
 
+def folding(*lines: LogLine, known: dict[bytes, EventId] | None = None) -> Folded:
+    return fold(dated(lines), known or {})
+
+
 def test_equal_lines_with_their_time_are_one() -> None:
     one, two, three = line(STAMPED, 1), line(STAMPED, 2), line(STAMPED + "1", 3)
-    folded = fold([one, two, three], {})
+    folded = folding(one, two, three)
     assert {id_: done.of for id_, done in folded.repeats.items()} == {EventId(2, 0): EventId(1, 0)}
     assert [row.id for row in folded.fresh] == [EventId(1, 0), EventId(3, 0)]
     digest = content_digest(one)
     assert digest is not None
-    later = fold([line(STAMPED, 9)], {digest: EventId(1, 0)})
+    later = folding(line(STAMPED, 9), known={digest: EventId(1, 0)})
     assert list(later.repeats) == [EventId(9, 0)] and not later.fresh
 
 
 def test_lines_without_time_and_lines_of_one_message_are_never_one() -> None:
-    assert not fold([line("drive F30002", 1), line("drive F30002", 2)], {}).repeats
-    pair = [line(STAMPED, EventId(1, 0)), line(STAMPED, EventId(1, 1))]
-    assert not fold(pair, {}).repeats
+    assert not folding(line("drive F30002", 1), line("drive F30002", 2)).repeats
+    assert not folding(line(STAMPED, EventId(1, 0)), line(STAMPED, EventId(1, 1))).repeats
 
 
 @pytest.mark.parametrize("other", [{"topic": "plant/p8/log"}])
 def test_equal_lines_of_other_topics_are_two(other: dict[str, Any]) -> None:
-    assert not fold([line(STAMPED, 1), line(STAMPED, 2, **other)], {}).repeats
+    assert not folding(line(STAMPED, 1), line(STAMPED, 2, **other)).repeats
 
 
 @pytest.mark.parametrize(
-    ("text", "dated"),
+    ("text", "carries"),
     [
         (STAMPED, True),
         ("Jun 14 15:16:01 combo sshd", True),
@@ -178,5 +182,13 @@ def test_equal_lines_of_other_topics_are_two(other: dict[str, Any]) -> None:
         ("drive F30002", False),
     ],
 )
-def test_what_counts_as_a_full_time(text: str, dated: bool) -> None:
-    assert (content_digest(line(text)) is not None) == dated
+def test_what_counts_as_a_full_time(text: str, carries: bool) -> None:
+    assert (content_digest(line(text)) is not None) == carries
+
+
+def test_digests_lie_in_the_order_of_time() -> None:
+    """Or each of them would dirty a page of the store of its own."""
+    stamps = [f"2026-03-02T{s // 3600:02}:{s // 60 % 60:02}:{s % 60:02}Z" for s in range(0, 9000, 7)]
+    digests = [content_digest(line(f"{stamp} pump {len(stamps) - n} on")) for n, stamp in enumerate(stamps)]
+    assert all(digest is not None and len(digest) == DIGEST_BYTES for digest in digests)
+    assert digests == sorted(digests, key=bytes)
