@@ -84,7 +84,8 @@ def read(core: Core, lines: Lines) -> int:
             continue
         found = core.book.match(feed.profile_name, line.text)
         if found.taught is not None:
-            core.settler.judge(line, found, found.taught)
+            if not feed.judge.routine(line, found.taught.lesson):
+                core.settler.judge(line, found, found.taught)
             judged += 1
     return judged
 

@@ -8,11 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from pipeline.fields.definition import Labels
+from pipeline.fields.definition import Labels, Profile
 from pipeline.stages.facts import Facts
-from pipeline.stages.rules import Rule, RuleConfig, When
-from schemas.events import Event, Reading
-from schemas.extraction import Choice, Decision, Extraction, Null, Severity, Tier, Transition, Verdict
+from pipeline.stages.rules import RuleConfig, Rules, When
+from schemas.events import Event, LogLine, Reading
+from schemas.extraction import (
+    Choice,
+    Decision,
+    Extraction,
+    FieldType,
+    Null,
+    Severity,
+    Tier,
+    Transition,
+    Verdict,
+)
 
 __all__ = ["ROUTINE", "SENSOR_FAULT", "UNNAMED", "Decider", "RuleConfig", "When", "is_actionable"]
 
@@ -46,27 +56,41 @@ class Decider:
         confidence_min: float,
         code_severities: Mapping[str, Severity] | None = None,
     ) -> None:
-        self._rules = tuple(Rule(config) for config in rules)
+        self._rules = Rules(rules)
         self._labels = labels
         self._min = confidence_min
         self._codes = dict(code_severities or {})
-        self._setpoints = tuple(rule for rule in self._rules if rule.has_setpoint)
+        self._setpoints = tuple(rule for rule in self._rules.all if rule.has_setpoint)
         self._named = frozenset(rule.clears for rule in rules if rule.clears) & {rule.id for rule in rules}
         self._named |= {rule.config.id for rule in self._setpoints}
 
     def early(self, event: Event, facts: Facts) -> Decision | None:
         """The decision of a discard rule that nothing has to be read for; None: the event is to be read."""
-        for rule in self._rules:
+        for rule in self._rules.about(event):
             if rule.needs_reading:
                 return None  # it comes first and may want the line once it is read
             if rule.matches(event, facts, None):
                 return self._discard(rule.config) if rule.config.discard else None
         return None
 
+    def look_at(self, profile: Profile) -> frozenset[str]:
+        """The fields of a line that may change how bad it is: those of rules, and codes that state it."""
+        codes = [name for name, config in profile.fields.items() if config.type is FieldType.CODE]
+        return self._rules.look_at(profile) | frozenset(codes if self._codes else ())
+
+    def is_routine(self, line: LogLine, facts: Facts, verdict: Verdict) -> bool:
+        """Whether `decide` and `returns` leave nothing to do for a line without the fields of `look_at`."""
+        matching = [rule.config for rule in self._rules.about(line) if rule.matches(line, facts, None)]
+        if matching and (matching[0].discard or matching[0].clears is not None):
+            return False
+        severity = self._severity(facts, matching, verdict, None)
+        return severity.label == Severity.INFO and _transition(severity, None, verdict) is Transition.NONE
+
     def decide(
         self, event: Event, facts: Facts, extraction: Extraction | None = None, verdict: Verdict | None = None
     ) -> Decision:
-        matching = [rule.config for rule in self._rules if rule.matches(event, facts, extraction)]
+        rules = self._rules.about(event)
+        matching = [rule.config for rule in rules if rule.matches(event, facts, extraction)]
         if matching and matching[0].discard:
             return self._discard(matching[0])
         if isinstance(event, Reading):
@@ -75,7 +99,8 @@ class Decider:
 
     def returns(self, event: Event, facts: Facts, extraction: Extraction | None = None) -> tuple[str, ...]:
         """Causes that this event's value returns to normal: rules behind whose setpoint it is back."""
-        behind = tuple(rule.config.id for rule in self._setpoints if rule.normal(event, facts, extraction))
+        rules = self._rules.about(event) if self._setpoints else ()
+        behind = tuple(rule.config.id for rule in rules if rule.normal(event, facts, extraction))
         if isinstance(event, Reading) and event.value is not None:
             return (*behind, f"{SENSOR_FAULT}:{event.metric}")
         return behind

@@ -5,13 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from pipeline.fields.definition import Profile
+from pipeline.patterns.lesson import Lesson
 from pipeline.stages.change import Change
 from pipeline.stages.decide import ROUTINE, Decider
 from pipeline.stages.facts import Facts, facts
 from pipeline.stages.validate import Checked, Validator
-from schemas.events import Event, EventId
+from schemas.events import Event, EventId, LogLine
 from schemas.extraction import Extraction, Verdict
 from schemas.ticket import Outcome, Settlement
+
+_UNREAD = Extraction({}, "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +50,7 @@ class Judge:
         self._profile = profile
         self._min = confidence_min
         self._live = live
+        self._looked_at = decider.look_at(profile)
 
     def early(self, event: Event) -> Judged | None:
         """The judgement of a line that a discard rule ends unread, else None."""
@@ -55,6 +59,17 @@ class Judge:
         if decision is None:
             return None
         return Judged(Change(event, about, decision, None, event.id, live=self._live))
+
+    def routine(self, line: LogLine, lesson: Lesson) -> bool:
+        """Whether `judge` would find the line routine, whatever its fields hold: so they need not be read.
+
+        That is most lines of a plant, and reading their fields would be most of the work.
+        """
+        fields = lesson.plan.fields
+        if any(name not in fields or fields[name].place is not None for name in self._looked_at):
+            return False
+        about = facts(line, None, self._profile, self._min)
+        return self._decider.is_routine(line, about, lesson.verdict(_UNREAD))
 
     def judge(
         self,

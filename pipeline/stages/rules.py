@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from itertools import count
 from typing import Any
 
 import re2
 from pydantic import Field, model_validator
 
 from connectors.base import Strict
+from pipeline.fields.definition import Profile
 from pipeline.stages.facts import Facts
 from pipeline.stages.topics import filter_pattern, glob_pattern
 from schemas.events import Event, LogLine, Reading
-from schemas.extraction import Extraction, Severity
+from schemas.extraction import Extraction, FieldType, Severity
+
+# For the automaton of all expressions of a source: RE2's own bound for one.
+SET_BYTES = 8 * 1024 * 1024
 
 Test = Callable[[Event, Facts], bool]
 
@@ -73,7 +78,7 @@ class RuleConfig(Strict):
 
 
 class Rule:
-    """One rule. Raises ValueError when its expression is not RE2."""
+    """One rule. Its expression is looked for by `Rules`, together with those of the others."""
 
     def __init__(self, config: RuleConfig) -> None:
         self.config = config
@@ -83,10 +88,15 @@ class Rule:
         # Place and text are known before the line is read; code, field and the asset it names are not.
         self.needs_reading = any(x is not None for x in (self._when.code, self._when.field, self._when.asset))
 
+    @property
+    def reads_readings(self) -> bool:
+        """Not a rule about lines, which says nothing of the readings beside them."""
+        return self._when.metric is not None or self.config.discard
+
     def concerns(self, event: Event, facts: Facts) -> bool:
-        """Every condition but the setpoint holds."""
-        if isinstance(event, Reading) and self._when.metric is None and not self.config.discard:
-            return False  # a rule about lines of a topic says nothing of the readings beside them
+        """Every condition but the text and the setpoint holds."""
+        if isinstance(event, Reading) and not self.reads_readings:
+            return False
         return all(test(event, facts) for test in self._tests)
 
     def matches(self, event: Event, facts: Facts, extraction: Extraction | None) -> bool:
@@ -115,6 +125,99 @@ class Rule:
         return _number(field.normalised)
 
 
+class Rules:
+    """The rules of a source, in order. Raises ValueError when an expression is not RE2."""
+
+    def __init__(self, configs: Sequence[RuleConfig]) -> None:
+        self.all = tuple(Rule(config) for config in configs)
+        self._readings = tuple(rule for rule in self.all if rule.reads_readings)
+        lines = [rule for rule in self.all if rule.config.when.metric is None]
+        self._wordless = tuple(rule for rule in lines if rule.config.when.text is None)
+        texts = [(config.id, config.when.text) for config in (rule.config for rule in lines)]
+        self._texts = Texts([(id_, text) for id_, text in texts if text is not None])
+        numbers = count()
+        self._lines = tuple(
+            (rule, next(numbers) if rule.config.when.text is not None else -1) for rule in lines
+        )
+
+    def look_at(self, profile: Profile) -> frozenset[str]:
+        """The fields of a line that may decide whether a rule matches it."""
+        whens = [rule.config.when for rule in self.all]
+        named = {when.field for when in whens if when.field is not None}
+        types = {FieldType.CODE for when in whens if when.code is not None}
+        types |= {FieldType.ASSET for when in whens if when.asset is not None}
+        return frozenset(n for n, config in profile.fields.items() if n in named or config.type in types)
+
+    def about(self, event: Event) -> tuple[Rule, ...]:
+        """Those that may match the event, in order: of rules about words only those whose words it has."""
+        if isinstance(event, Reading):
+            return self._readings
+        found = self._texts.found(event.text)
+        if not found:
+            return self._wordless
+        return tuple(rule for rule, number in self._lines if number < 0 or number in found)
+
+
+class Texts:
+    """Which of the rules' expressions are found in a line, in one pass over it however many there are."""
+
+    def __init__(self, expressions: Sequence[tuple[str, str]], memory_bytes: int = SET_BYTES) -> None:
+        """(id of the rule, its expression) each. Raises ValueError."""
+        self._searches = [_search(rule, expression) for rule, expression in expressions]
+        self._set = _set([expression for _, expression in expressions], memory_bytes)
+        self._last: tuple[str, frozenset[int]] = ("", self._find(""))
+
+    def found(self, text: str) -> frozenset[int]:
+        """Their numbers. Remembered for the line at hand, which is asked about more than once; read and
+        replaced in one step each, for threads."""
+        last, found = self._last
+        if last is not text:
+            found = self._find(text)
+            self._last = (text, found)
+        return found
+
+    def _find(self, text: str) -> frozenset[int]:
+        if not self._searches:
+            return _NONE
+        found = self._set.Match(text) or () if self._set is not None else ()
+        witness = len(self._searches)
+        if witness not in found:  # out of memory: RE2's sets then find nothing, and do not say why
+            return frozenset(n for n, search in enumerate(self._searches) if search(text) is not None)
+        return _NONE if len(found) == 1 else frozenset(found) - {witness}
+
+
+_NONE: frozenset[int] = frozenset()
+
+
+def _search(rule: str, expression: str) -> Callable[[str], object | None]:
+    try:
+        search: Callable[[str], object | None] = re2.compile(expression, _options()).search
+    except re2.error as error:
+        raise ValueError(f"rule {rule}: {expression!r} is not an RE2 expression: {error}") from error
+    return search
+
+
+def _set(expressions: Sequence[str], memory_bytes: int) -> Any:
+    """The expressions as one automaton, and behind them a witness that is found everywhere; None when they
+    are too large together."""
+    options = _options()
+    options.max_mem = memory_bytes
+    together = re2.Set.SearchSet(options)
+    try:
+        for expression in (*expressions, ""):
+            together.Add(expression)
+        together.Compile()
+    except re2.error:
+        return None
+    return together
+
+
+def _options() -> Any:
+    options = re2.Options()
+    options.log_errors = False  # the error is raised: re2 need not print it too
+    return options
+
+
 def _number(value: str | float | None) -> float | None:
     try:
         number = math.nan if value is None else float(value)
@@ -135,7 +238,7 @@ def _behind(value: float, when: When) -> bool:
 
 
 def _tests(config: RuleConfig) -> Iterator[Test]:
-    """The cheap tests come first; the expression runs last."""
+    """Every condition but the text, which is `Rules`' to look for, and the setpoint."""
     when = config.when
     if when.metric is not None:
         metric = glob_pattern(when.metric)
@@ -152,8 +255,6 @@ def _tests(config: RuleConfig) -> Iterator[Test]:
     if when.code is not None:
         codes = frozenset(when.code)
         yield lambda _, facts: facts.code in codes
-    if when.text is not None:
-        yield _text_test(config.id, when.text)
 
 
 def _asset_test(glob: str) -> Test:
@@ -162,19 +263,5 @@ def _asset_test(glob: str) -> Test:
     def test(event: Event, facts: Facts) -> bool:
         names = (event.asset, facts.component, facts.subject)
         return any(name is not None and pattern.fullmatch(name) for name in names)
-
-    return test
-
-
-def _text_test(rule: str, expression: str) -> Test:
-    options: Any = re2.Options()
-    options.log_errors = False  # the error is raised: re2 need not print it too
-    try:
-        search = re2.compile(expression, options).search
-    except re2.error as error:
-        raise ValueError(f"rule {rule}: {expression!r} is not an RE2 expression: {error}") from error
-
-    def test(event: Event, _: Facts) -> bool:
-        return isinstance(event, LogLine) and search(event.text) is not None
 
     return test

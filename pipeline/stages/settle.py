@@ -18,6 +18,7 @@ from pipeline.patterns.book import Book, Match
 from pipeline.patterns.lesson import Taught, Trust
 from pipeline.stages import questions
 from pipeline.stages.alarm import Alarms
+from pipeline.stages.decide import ROUTINE
 from pipeline.stages.decode import documents
 from pipeline.stages.feed import Feed
 from pipeline.stages.judge import Judged
@@ -240,7 +241,14 @@ class Settler:
                 questions.raw(line, questions.DISPUTED, batch.now_us, match.pattern_id), Kind.LINE, batch
             )
             return
-        self._take(self.judge(line, match, taught), batch)
+        if feed.judge.routine(line, taught.lesson):
+            batch.rows.append(
+                EventRow(
+                    line.id, line.source, Kind.LINE, Outcome.DISCARD, ROUTINE, pattern_id=match.pattern_id
+                )
+            )
+        else:
+            self._take(self.judge(line, match, taught), batch)
         if self.book.claim_check(match, line.text):
             batch.checks.append((line, match))
 
