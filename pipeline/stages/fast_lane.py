@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import deque
-from collections.abc import Callable
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
@@ -18,6 +18,7 @@ from pipeline.store.engine import Store
 from pipeline.telemetry import Metrics
 from schemas.errors import StoreUnavailable
 from schemas.events import LogLine
+from schemas.ticket import Settlement
 
 T = TypeVar("T")
 
@@ -103,16 +104,23 @@ class FastLane:
                 self._settler.book.release_check(match.pattern_id or 0, match.variant)
             raise
         self.progressed_at = time.monotonic()
-        for row in batch.rows:  # the unread are counted when they are read: they have no outcome yet
-            self._metrics.events.labels(row.source, row.state).inc()
-        for judged, settlement in zip(batch.judged, settlements, strict=True):
-            self._metrics.events.labels(judged.change.event.source, settlement.outcome).inc()
+        self._count(batch, settlements)
         self._settler.book.count(batch.matches, batch.now_us)
         self.checks.extend(batch.checks)
         if batch.unread or batch.checks:
             self._unread_put.set()
         if batch.judged:
             self._tickets_put.set()
+
+    def _count(self, batch: Batch, settlements: Sequence[Settlement]) -> None:
+        """Into the metrics. The unread are counted when they are read: they have no outcome yet."""
+        outcomes = Counter((row.source, row.state) for row in batch.rows)
+        outcomes.update(
+            (judged.change.event.source, settlement.outcome)
+            for judged, settlement in zip(batch.judged, settlements, strict=True)
+        )
+        for (source, outcome), n in outcomes.items():
+            self._metrics.events.labels(source, outcome).inc(n)
 
     def _prepare(self) -> Batch | None:
         with self._store.read() as connection:
