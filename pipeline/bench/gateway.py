@@ -9,6 +9,7 @@ from textwrap import dedent
 
 from pipeline import config
 from pipeline.bench.broker import Broker
+from pipeline.bench.lines import CODES
 from pipeline.bench.passage import EXPIRY_S, GATEWAY, PATIENCE_S, RECEIVE_MAXIMUM, Go, Passage
 from pipeline.config import Site
 from pipeline.notify import Notifier
@@ -32,8 +33,17 @@ _SITE = """\
         receive_maximum: {receive_maximum}
         topics: ["{topic}"]
         topic_template: bench/{{asset}}/log
-        profile: machine-log
+        profile: bench
         mode: live
+    profiles:
+      bench:  # the asset stands in the topic
+        fields:
+          timestamp: {{type: timestamp, description: when it happened}}
+          error_code: {{type: code, description: code of the fault, known: [{codes}]}}
+          temperature: {{type: quantity, unit: °C, description: temperature that was measured}}
+          pressure: {{type: quantity, unit: bar, description: pressure that was measured}}
+          current: {{type: quantity, unit: A, description: electric current that was measured}}
+          speed: {{type: quantity, description: speed that was measured}}
     model: {{enabled: false}}
     metrics: {{port: null}}
     store: {{path: gateway.db, free_floor_mb: 0}}
@@ -41,7 +51,7 @@ _SITE = """\
 
 
 def site(broker: Broker, folder: Path) -> Site:
-    """The bench's site file: one live source, the built-in profile, the rules alone read."""
+    """The bench's site file: one live source, a small profile, the rules alone read."""
     text = dedent(_SITE).format(
         port=broker.port,
         protocol="5" if broker.mqtt5 else "3.1.1",
@@ -49,6 +59,7 @@ def site(broker: Broker, folder: Path) -> Site:
         expiry=EXPIRY_S,
         receive_maximum=RECEIVE_MAXIMUM,
         topic=GATEWAY.topic,
+        codes=", ".join(CODES),
     )
     return config.loads(text, str(folder / "site.yaml"))
 

@@ -19,8 +19,9 @@ _ROUTINE = (
     "INFO agv-{a} fleet: route {c} driven in {x:05.1f} s, battery {y:04.1f} %",
     "INFO pump-{a} station: flow {x:05.1f} l/min, supply voltage {x:05.1f} V, vibration {z:04.2f} mm/s",
 )
-_WARNING = "WARNING chiller-{a} filter: differential pressure {z:04.2f} bar close to its limit, clean it soon"
-_ERROR = "ERROR pump-{a} drive: fault E{b}1{b} overload, motor current {y:04.1f} A, pump stopped"
+CODES = tuple(f"E{n}1{n}" for n in range(1, 10))
+_WARNING = "WARNING chiller {a} filter: differential pressure {z:04.2f} bar close to its limit, clean it soon"
+_ERROR = "ERROR pump-{a}: fault {code}, overload, motor current {y:04.1f} A, pump stopped"
 _FAULT_EVERY = 50  # lines: one of them an error, another one a warning
 
 _PADDING = (
@@ -44,6 +45,7 @@ def _said(number: int) -> str:
     return template.format(
         a=1 + number // 3 % 9,
         b=1 + number % 9,
+        code=CODES[number % len(CODES)],
         c=10 + number % 89,
         n=number,
         x=100 + number * 7 % 800 / 2,
