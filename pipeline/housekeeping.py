@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Sequence
 
 import structlog
@@ -14,6 +13,7 @@ from pipeline.patterns import Book
 from pipeline.stages.intake import Intake
 from pipeline.stages.options import ReviewConfig
 from pipeline.store import alarms, outbox, patterns, retention, reviews, unread
+from pipeline.store.codec import now_us
 from pipeline.store.engine import Store
 from pipeline.store.options import RetentionConfig
 from pipeline.store.totals import counts
@@ -32,10 +32,6 @@ RETENTION_S = 600.0
 SEEN_US = 86_400_000_000
 
 HOUR_US = 3_600_000_000
-
-
-def now_us() -> int:
-    return time.time_ns() // 1000
 
 
 class Gauges:

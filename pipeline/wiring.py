@@ -41,16 +41,13 @@ from pipeline.stages.route import Router
 from pipeline.stages.settle import Settler
 from pipeline.stages.validate import Validator
 from pipeline.store import board, journal, outbox, patterns, sites
+from pipeline.store.codec import now_us
 from pipeline.store.engine import Store
 from pipeline.store.totals import counts
 from pipeline.telemetry import Health, Metrics, TelemetryServer
 from schemas.errors import AndonError, Issue
 from schemas.extraction import Severity
 from schemas.ticket import Ticket
-
-
-def now_us() -> int:
-    return time.time_ns() // 1000
 
 
 def feed_of(site: Site, view: SourceView) -> Feed:

@@ -17,8 +17,9 @@ from pipeline.demo.generator import SEED, generate
 from pipeline.demo.site import write_site
 from pipeline.model.rules import RulesReader
 from pipeline.patterns import keep, sign, study
+from pipeline.store.codec import now_us
 from pipeline.store.engine import Store
-from pipeline.wiring import Core, now_us
+from pipeline.wiring import Core
 from schemas.events import LogLine, Message
 
 Lines = Sequence[LogLine]

@@ -8,7 +8,6 @@ the events, closing the questions and the audit entries are one transaction.
 from __future__ import annotations
 
 import base64
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
@@ -22,7 +21,7 @@ from pipeline.stages.judge import Judged
 from pipeline.stages.settle import Settler
 from pipeline.stages.validate import Checked
 from pipeline.store import events, outbox, reviews
-from pipeline.store.codec import load_event
+from pipeline.store.codec import load_event, now_us
 from pipeline.store.engine import Store
 from pipeline.store.reviews import Review, ReviewState
 from schemas.events import LogLine
@@ -39,10 +38,6 @@ REJECTED = "rejected_by_person"
 
 # Held events answered by one lesson in one transaction; more of them follow in the next.
 REPLAY_CHUNK = 500
-
-
-def now_us() -> int:
-    return time.time_ns() // 1000
 
 
 class Desk:

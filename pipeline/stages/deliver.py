@@ -22,6 +22,7 @@ from connectors.base import Sink
 from pipeline.stages import ticket as tickets
 from pipeline.store import alarms, outbox, reviews
 from pipeline.store.alarms import Opening
+from pipeline.store.codec import now_us
 from pipeline.store.engine import Store
 from pipeline.store.outbox import OutboxRow, OutboxState
 from pipeline.store.reviews import NewReview
@@ -52,10 +53,6 @@ STORE_RETRY_S = 1.0
 
 # How long an idle task sleeps at most before it looks for retries that have become due.
 IDLE_S = 0.5
-
-
-def now_us() -> int:
-    return time.time_ns() // 1000
 
 
 class Deliver:

@@ -24,6 +24,7 @@ from pipeline.stages import questions
 from pipeline.stages.feed import Feed
 from pipeline.stages.settle import UNKNOWN_SOURCE, Settler
 from pipeline.store import unread
+from pipeline.store.codec import now_us
 from pipeline.store.engine import Store
 from pipeline.store.events import EventRow
 from pipeline.store.totals import UNREAD
@@ -41,10 +42,6 @@ CHUNK = 256
 IDLE_S = 1.0
 
 STORE_RETRY_S = 1.0
-
-
-def now_us() -> int:
-    return time.time_ns() // 1000
 
 
 class Read:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -18,6 +19,11 @@ _KINDS: dict[str, type[LogLine] | type[Reading]] = {"line": LogLine, "reading": 
 def to_us(moment: datetime) -> int:
     """Exact microseconds of an aware time (a float of seconds would lose some)."""
     return (moment - _EPOCH) // _MICROSECOND
+
+
+def now_us() -> int:
+    """Now, by the wall clock, in the store's unit."""
+    return time.time_ns() // 1000
 
 
 def from_us(us: int) -> datetime:
