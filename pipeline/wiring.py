@@ -6,10 +6,9 @@ from __future__ import annotations
 import asyncio
 import resource
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -45,7 +44,7 @@ from pipeline.store.codec import now_us
 from pipeline.store.engine import Store
 from pipeline.store.totals import counts
 from pipeline.telemetry import Health, Metrics, TelemetryServer
-from schemas.errors import AndonError, Issue
+from schemas.errors import AndonError
 from schemas.extraction import Severity
 from schemas.ticket import Ticket
 
@@ -275,43 +274,6 @@ def build_sink(site: Site, name: str, store: Store) -> Sink:
     if isinstance(config, BoardConfig):
         return config.build(name, record=record)
     return config.build(name, base=site.path("."))
-
-
-async def try_connections(site: Site) -> list[Issue]:
-    """Try every source, every sink and the model, changing nothing. What went wrong is an error, the rest a
-    notice."""
-    base = site.path(".")
-    tries = [_try(f"sources.{name}", partial(s.build, name, base=base)) for name, s in site.sources.items()]
-    tries += [
-        _try(f"sinks.{name}", partial(sink.build, name, base=base))
-        for name, sink in site.sinks.items()
-        if not isinstance(sink, BoardConfig)
-    ]
-    return [*[await each for each in tries], await _try_model(site)]
-
-
-async def _try(path: str, build: Callable[[], Source | Sink]) -> Issue:
-    try:
-        subject = build()
-        try:
-            found = await subject.check()
-        finally:
-            await subject.close()
-    except AndonError as error:
-        return Issue(path, str(error))
-    return Issue(path, found.message, level="notice" if found.ok else "error")
-
-
-async def _try_model(site: Site) -> Issue:
-    if not site.model.enabled:
-        return Issue("model", "off: rules alone read", level="notice")
-    try:
-        reader = await asyncio.to_thread(ModelReader.open, site.model)
-    except AndonError as error:
-        return Issue("model", str(error))
-    name = reader.name
-    await asyncio.to_thread(reader.close)
-    return Issue("model", f"{name} loads and reads", level="notice")
 
 
 def locked_store(site: Site) -> Store:

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from pipeline import config
 from pipeline.cli.output import FOUND_WRONG, WELL, JsonFlag, Out, SiteArgument, plain
-from pipeline.wiring import try_connections
+from pipeline.probe import try_connections
 from schemas.errors import Issue
 
 
@@ -29,7 +29,7 @@ def check(
     issues = config.check(Path(site))
     wrong = [issue for issue in issues if issue.level == "error"]
     if connect and not wrong:
-        found = asyncio.run(try_connections(config.load(Path(site))))
+        found = asyncio.run(try_connections(Path(site)))
         issues = [*issues, *found]
         wrong = [issue for issue in issues if issue.level == "error"]
     _report(issues, as_json)
