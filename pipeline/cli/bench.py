@@ -15,7 +15,7 @@ from schemas.errors import AndonError
 def bench(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[NAME]...", help=f"Of {', '.join(BENCHES)}. Default: all."),
+        typer.Argument(metavar="NAME", help=f"Of {', '.join(BENCHES)}. Default: all."),
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:
