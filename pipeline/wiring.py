@@ -4,7 +4,6 @@ message's life; what each part does stands in its own room."""
 from __future__ import annotations
 
 import asyncio
-import resource
 import time
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
@@ -19,6 +18,7 @@ from pipeline.commands import handlers, standing
 from pipeline.config import Site, SourceView
 from pipeline.control import ControlServer
 from pipeline.housekeeping import Gauges, Retention
+from pipeline.model.memory import peak_rss_mb
 from pipeline.model.reader import ModelReader
 from pipeline.model.rules import RulesReader
 from pipeline.model.thread import ModelThread
@@ -244,7 +244,7 @@ class App:
             "patterns": len(self.core.book),
             "model_reads": self.model.readings,
             "lines_per_s": round(known["lines"] / seconds, 1) if seconds else 0.0,
-            "peak_rss_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),
+            "peak_rss_mb": round(peak_rss_mb(), 1),
             "seconds": round(seconds, 2),
         }
 

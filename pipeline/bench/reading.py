@@ -12,11 +12,11 @@ import sys
 import time
 from dataclasses import asdict, dataclass
 from itertools import cycle, islice
-from pathlib import Path
 from typing import Literal
 
 from pipeline.config import builtin
 from pipeline.demo.generator import SEED, generate
+from pipeline.model.memory import peak_rss_mb
 from pipeline.model.reader import ModelReader
 from pipeline.model.rules import RulesReader
 from pipeline.telemetry import configure_logging
@@ -81,14 +81,7 @@ def main() -> None:
     began = time.perf_counter()
     for line in lines:
         reader.read([line], profile, site.labels)
-    print(json.dumps(asdict(Readings(len(lines), time.perf_counter() - began, _peak_rss_mb()))))
-
-
-def _peak_rss_mb() -> float:
-    """Of this process. ru_maxrss would be the parent's, if that was larger when it started us."""
-    status = Path("/proc/self/status").read_text(encoding="ascii")
-    peak_kib = next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM:"))
-    return int(peak_kib) * 1024 / 1e6
+    print(json.dumps(asdict(Readings(len(lines), time.perf_counter() - began, peak_rss_mb()))))
 
 
 if __name__ == "__main__":

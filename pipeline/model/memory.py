@@ -91,3 +91,12 @@ def _room(group: Path) -> int | None:
         return max(0, int(limit) - max(0, used - droppable))
     except (OSError, ValueError, IndexError):
         return None
+
+
+def peak_rss_mb() -> float:
+    """The most memory this process has had, in MB. ru_maxrss would be the parent's, if that was larger when it
+    started us.
+    """
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    peak_kib = next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM:"))
+    return int(peak_kib) * 1024 / 1e6
