@@ -94,8 +94,8 @@ def _room(group: Path) -> int | None:
 
 
 def peak_rss_mb() -> float:
-    """The most memory this process has had, in MB. ru_maxrss would be the parent's, if that was larger when it
-    started us.
+    """The most memory this process has had, in MB. ru_maxrss would be the parent's, if that was larger when
+    it started us.
     """
     status = Path("/proc/self/status").read_text(encoding="ascii")
     peak_kib = next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM:"))

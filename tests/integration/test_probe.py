@@ -1,4 +1,5 @@
-"""`andon check --connect`: every source, sink and the model is tried, and what does not answer is named at its line."""
+"""`andon check --connect`: every source, sink and the model is tried, and what does not answer is named at
+its line."""
 
 from __future__ import annotations
 
