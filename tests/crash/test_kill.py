@@ -38,6 +38,9 @@ MODEL_MESSAGES = 600
 # Shares of what a ticket system answers with 503, and of answers that it loses after creating.
 BUSY, LOSSY = 0.03, 0.03
 
+# Two 503s or more and four lost answers within the first 40 requests to each, whoever asks when.
+KEYED_SEED, SEARCHED_SEED = 5, 1
+
 
 # Machine and code of faults that the site's rules raise and return to normal, and the cause of their alarms;
 # those without a code are a sensor's.
@@ -129,8 +132,8 @@ def rig(tmp_path: Path) -> Iterator[Callable[..., Rig]]:
                 "autosave_interval 5",
             ]
             broker = stack.enter_context(Mosquitto(tmp_path / "broker", lines=kept, persist=False))
-            keyed = SlowTicketServer(busy=BUSY, lossy=LOSSY, idempotent=True, seed=2)
-            searched = SlowTicketServer(busy=BUSY, lossy=LOSSY, idempotent=False, seed=3)
+            keyed = SlowTicketServer(busy=BUSY, lossy=LOSSY, idempotent=True, seed=KEYED_SEED)
+            searched = SlowTicketServer(busy=BUSY, lossy=LOSSY, idempotent=False, seed=SEARCHED_SEED)
             stack.enter_context(keyed)
             stack.enter_context(searched)
             folder = tmp_path / "gateway"
@@ -197,7 +200,8 @@ def test_twenty_thousand_lines_and_five_kills(rig: Callable[..., Rig]) -> None:
     assert_alarms_as_played(it.look, items)
     assert publisher.confirmed == len(messages)
     assert tickets > 50, "too few tickets to say anything about tickets"
-    assert it.keyed.requests + it.searched.requests > tickets, "no request was ever tried again"
+    assert it.keyed.requests > it.keyed.created.total(), "no request was ever tried again"
+    assert it.searched.searches, "no lost answer was ever looked up"
 
 
 @pytest.mark.model

@@ -12,7 +12,17 @@ WORKS_S = 0.025
 
 
 class SlowTicketServer(TicketServer):
-    """A TicketServer that works WORKS_S on a request before the ticket exists, and as long after."""
+    """A TicketServer that works WORKS_S on a request before the ticket exists, and as long after.
+
+    `searches` counts how often it was asked for a ticket.
+    """
+
+    searches = 0
+
+    def get(self, request: BaseHTTPRequestHandler) -> None:
+        with self.lock:
+            self.searches += 1
+        super().get(request)
 
     def post(self, request: BaseHTTPRequestHandler) -> None:
         time.sleep(WORKS_S)
