@@ -7,6 +7,8 @@ LINE_MAX.
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 # What one journal row of a file should hold at most: some hundred lines of usual length.
 PAYLOAD_BYTES = 64 * 1024
 PAYLOAD_LINES = 256
@@ -14,15 +16,21 @@ PAYLOAD_LINES = 256
 # A line this long is no log line but a dump; buffering more would let one broken writer take all memory.
 LINE_MAX = 1024 * 1024
 
+# From four Chinese characters on all of whose bytes are printable ASCII it is no chance any more.
+_LINE_BYTES = 8
+_PRINTABLE = bytes([*b"\t\n\r", *range(0x20, 0x7F)])
+
 _BOMS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 
 
 def newline_of(head: bytes, encoding: str | None) -> bytes:
     """The bytes that end a line, from a file's configured encoding or its first bytes.
 
-    In UTF-16 a line break has two bytes, and either of them alone is part of other characters.
+    In UTF-16 a line break has two bytes, and either of them alone is part of other characters. One line of
+    the head that looks like UTF-16 is not enough when others do not.
     """
-    name = (encoding or _BOMS.get(head[:2], "") or _by_zeros(head)).lower().replace("_", "-")
+    found = (_BOMS.get(head[:2]) or _by_zeros(head)) if is_all_wide(head) else ""
+    name = (encoding or found).lower().replace("_", "-")
     if name == "utf-16-be":
         return b"\0\n"
     if name == "utf-16-le" or (name == "utf-16" and head[:2] != b"\xfe\xff"):
@@ -38,6 +46,29 @@ def _by_zeros(head: bytes) -> str:
     if len(head) >= 16 and even.count(0) > 0.3 * len(head) and odd.count(0) * 8 < even.count(0):
         return "utf-16-be"
     return ""
+
+
+def looks_narrow(data: bytes) -> bool:
+    """Whether these bytes are no UTF-16: no NUL, and three in four of them are printable ASCII.
+
+    In UTF-16 Latin text is half NULs, and of the bytes of Chinese text about half are ASCII by chance.
+    """
+    return bool(data) and b"\0" not in data and 4 * len(data.translate(None, _PRINTABLE)) <= len(data)
+
+
+def is_all_wide(data: bytes) -> bool:
+    """Whether no line of `data` is plainly narrow: a mark, or one wide line, does not speak for such lines.
+
+    The byte of a line feed is also half of other characters (0A 4E is 上), and what lies between two of them
+    may look narrow by chance when it is short or the second one is the line break's (a NUL follows).
+    """
+    if looks_narrow(data):
+        return False
+    pieces = [*data.split(b"\n"), b""]
+    return not any(
+        len(one) >= _LINE_BYTES and looks_narrow(one) and not after.startswith(b"\0")
+        for one, after in pairwise(pieces)
+    )
 
 
 class LineCutter:

@@ -161,7 +161,7 @@ def _messages(connection: Any) -> Iterator[Message]:
 
 
 def _said(event: Event | None, message: Message) -> str:
-    return text_of(event) if event is not None else message.payload[:4096].decode("utf-8", "replace")
+    return text_of(event) if event is not None else message.payload[:4096].decode("utf-8", "backslashreplace")
 
 
 def _fields(event: Event | None, judged: Judged | None) -> dict[str, Any]:

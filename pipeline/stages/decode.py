@@ -90,7 +90,7 @@ class Decoder:
 
     @property
     def encoding(self) -> str | None:
-        """The encoding other than UTF-8 found so far: keep it for the next start."""
+        """The encoding other than UTF-8 that several payloads showed: keep it for the next start."""
         return self._text.found
 
     @property
@@ -100,7 +100,7 @@ class Decoder:
 
     def restore(self, encoding: str | None, records: Iterable[OpenRecord]) -> None:
         """Go back to what `encoding` and `open_records` were (after a rollback, or at start)."""
-        self._text.found = encoding
+        self._text.restore(encoding)
         self._joiner.restore(records)
 
     def decode(self, message: Message) -> Decoded:
@@ -173,7 +173,9 @@ class Decoder:
         return True
 
     def _lines(self, frame: _Frame) -> None:
-        lines = list(self._split(frame.message.payload))
+        lines = self._text.lines(frame.message.payload)
+        if lines[-1] == "":
+            del lines[-1]  # what stands behind the last line break is no line
         if not any(lines) or all(isinstance(line, str) and not line.strip() for line in lines):
             frame.settle("empty_payload")
             return
@@ -188,20 +190,6 @@ class Decoder:
                 self._join(line, frame)
             else:
                 self._document(line, frame, log=True)
-
-    def _split(self, payload: bytes) -> Iterator[str | bytes]:
-        """The payload's lines; bytes where a line is no text."""
-        try:
-            text = self._text.decode(payload)
-        except Undecodable:
-            for line in payload.removesuffix(b"\n").split(b"\n"):
-                try:
-                    yield self._text.decode(line)
-                except Undecodable:
-                    yield line
-            return
-        for part in text.removesuffix("\n").split("\n"):
-            yield part.rstrip("\r")
 
     def _blank(self, line: str, frame: _Frame) -> None:
         record = self._joiner.records if self._framing == "multiline" else ()

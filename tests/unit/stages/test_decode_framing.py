@@ -7,6 +7,7 @@ from datetime import timedelta
 from making import NOW, decode, decoder, ids, lines, message
 
 from connectors.base import Multiline
+from pipeline.stages.encodings import EVIDENCE_PAYLOADS
 from schemas.events import EventId
 from schemas.ticket import Outcome
 
@@ -82,7 +83,8 @@ def test_open_records_are_restored() -> None:
 
 def test_the_encoding_found_is_there_for_the_next_start() -> None:
     first = decoder()
-    first.decode(message("轴承".encode("gbk")))
+    for seq in range(EVIDENCE_PAYLOADS):
+        first.decode(message("轴承".encode("gbk"), seq=seq))
     assert first.encoding == "gb18030"
     assert decoder(encoding=first.encoding).encoding == "gb18030"
 
@@ -90,3 +92,18 @@ def test_the_encoding_found_is_there_for_the_next_start() -> None:
 def test_gbk_files_line_by_line() -> None:
     payload = "轴承温度过高 92℃\n".encode("gbk") + b"plain\n" + "油温 40℃\n".encode()
     assert lines(decode(payload, framing="lines")) == ["轴承温度过高 92℃", "plain", "油温 40℃"]
+
+
+def test_evidence_that_was_rolled_back_does_not_count_twice() -> None:
+    once = decoder()
+    for _ in range(EVIDENCE_PAYLOADS):
+        once.decode(message("轴承".encode("gbk")))
+        once.restore(None, ())
+    assert once.encoding is None
+
+
+def test_a_marked_line_speaks_for_itself_and_stays_readable() -> None:
+    payload = b"\xff\xfe bad\n" + "Ofen 4: Übertemperatur 20 °C Alarm\n".encode("cp1252")
+    decoded = decode(payload, framing="lines")
+    assert lines(decoded) == ["Ofen 4: Übertemperatur 20 °C Alarm"]
+    assert [refused.head for refused in decoded.undecodable] == [b"\xff\xfe bad"]
