@@ -1,27 +1,45 @@
-"""The command line. One file a group of commands; `output.py` says how they speak.
-
-Exit codes: 0 well, 1 found something wrong, 2 wrong usage, 3 could not run.
-"""
+"""The command line. One file a group of commands; `output.py` says how they speak, and with which exit code
+they end."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from importlib import metadata
+from typing import Annotated
 
 import typer
 
 from pipeline.cli import bench, db, demo, evaluation, patterns, review, run, site, status
 from pipeline.cli.output import COULD_NOT_RUN, complain
+from pipeline.telemetry import configure_logging
 from schemas.errors import AndonError
 
 app = typer.Typer(
     name="andon",
-    help="Turns what machines say into tickets people can act on. Offline, next to the broker.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        sys.stdout.write(f"andon {metadata.version('andon')}\n")
+        raise typer.Exit
+
+
+@app.callback()
+def andon(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=_version)
+    ] = False,
+) -> None:
+    """Turns what machines say into tickets people can act on. Offline, next to the broker."""
+    # Before any command: stdout is for results, whatever a library has to say. `run` chooses its own level.
+    configure_logging("error")
+
 
 app.command()(run.run)
 app.command()(demo.demo)

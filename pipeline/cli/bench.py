@@ -8,7 +8,6 @@ import typer
 
 from pipeline.bench import BENCHES, Figure, Suite
 from pipeline.cli.output import COULD_NOT_RUN, JsonFlag, Out, complain
-from pipeline.telemetry import configure_logging
 from schemas.errors import AndonError
 
 
@@ -24,7 +23,6 @@ def bench(
     for name in chosen:
         if name not in BENCHES:
             raise typer.BadParameter(f"no bench {name!r}; there are {', '.join(BENCHES)}", param_hint="NAME")
-    configure_logging("error")
     out, suite, failed = Out(as_json), Suite(), False
     for name in chosen:
         try:

@@ -19,7 +19,6 @@ from rich.table import Table
 
 from pipeline.cli.output import JsonFlag, Out, plain
 from pipeline.demo.play import Picture, play, where_next
-from pipeline.telemetry import configure_logging
 
 # Without a terminal nobody presses Ctrl-C: such a run ends by itself.
 UNATTENDED_S = 60.0
@@ -32,7 +31,6 @@ def demo(
     as_json: JsonFlag = False,
 ) -> None:
     """The whole job on this machine: broker, sample plant, the real model, tickets, review."""
-    configure_logging("error")
     folder = Path(tempfile.mkdtemp(prefix="andon-demo-"))
     if seconds is None and (as_json or not sys.stdout.isatty()):
         seconds = UNATTENDED_S

@@ -21,7 +21,6 @@ from pipeline.model.reader import ModelReader
 from pipeline.model.rules import RulesReader
 from pipeline.model.thread import ClosingReader
 from pipeline.rehearsal import Rehearsal
-from pipeline.telemetry import configure_logging
 from schemas.errors import AndonError, ModelError
 
 
@@ -33,7 +32,6 @@ def try_(
     as_json: JsonFlag = False,
 ) -> None:
     """A dry run: what each line would become, and why. Nothing is stored or sent."""
-    configure_logging("error")
     found = config.load(Path(site))
     if source not in found.sources:
         raise usage(f"no source {source!r}; the site file has: {', '.join(found.sources) or 'none'}")
@@ -86,7 +84,6 @@ def eval_(
     as_json: JsonFlag = False,
 ) -> None:
     """Field-by-field scores against labelled lines."""
-    configure_logging("error")
     found = config.load(site) if site else config.builtin()
     if profile not in found.profiles:
         raise usage(f"no profile {profile!r}; there are: {', '.join(found.profiles)}")

@@ -12,16 +12,16 @@ import typer
 from pipeline import config
 from pipeline.cli.output import SiteArgument
 from pipeline.notify import Notifier
-from pipeline.telemetry import configure_logging
+from pipeline.telemetry import Level, configure_logging
 from pipeline.wiring import App
 
 
 def run(
     site: SiteArgument,
-    log_level: Annotated[str, typer.Option(help="debug, info, warning or error.")] = "info",
+    log_level: Annotated[Level, typer.Option(help="What is logged, on stderr.")] = "info",
 ) -> None:
     """Run the service: sources to sinks, until SIGTERM (or Ctrl-C) drains it."""
-    configure_logging(log_level)  # type: ignore[arg-type]
+    configure_logging(log_level)
     asyncio.run(_serve(config.load(Path(site))))
 
 

@@ -47,6 +47,10 @@ def _report(issues: list[Issue], as_json: bool) -> None:
             Console(soft_wrap=True, highlight=False).print(plain(issue))
 
 
-def schema() -> None:
+def schema(as_json: JsonFlag = False) -> None:
     """Print the site file's JSON Schema, for editors."""
-    sys.stdout.write(json.dumps(config.json_schema(), indent=2, ensure_ascii=False) + "\n")
+    document = config.json_schema()
+    if as_json:
+        Out(True).line(document)
+    else:
+        sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False) + "\n")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pipeline.telemetry.logs import configure_logging
+from pipeline.telemetry.logs import Level, configure_logging
 from pipeline.telemetry.metrics import Metrics
 from pipeline.telemetry.server import Health, TelemetryServer
 
-__all__ = ["Health", "Metrics", "TelemetryServer", "configure_logging"]
+__all__ = ["Health", "Level", "Metrics", "TelemetryServer", "configure_logging"]
