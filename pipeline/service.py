@@ -69,8 +69,12 @@ class Service:
     notifier: Notifier
     pinged: Callable[[bool], None]  # hears of every watchdog ping, sent or withheld
     drain_s: float = DRAIN_S
+    clock_s: Callable[[], float] = time.monotonic
     stop: asyncio.Event = field(default_factory=asyncio.Event)
     ready: asyncio.Event = field(default_factory=asyncio.Event)
+    _working_since: dict[str, float] = field(
+        default_factory=dict
+    )  # by lane: since when it was seen to have work
 
     async def run(self) -> None:
         """Run to the end. Raises the ExceptionGroup of whatever died."""
@@ -129,6 +133,17 @@ class Service:
             await asyncio.sleep(HEARTBEAT_S)
 
     def stalled(self) -> list[str]:
-        """Names of the lanes that have work and have not moved for STALLED_S."""
-        before = time.monotonic() - STALLED_S
-        return [lane.name for lane in self.lanes if lane.backlog() and lane.progressed_at < before]
+        """Names of the lanes that have had work for STALLED_S and have not moved in that time.
+
+        The time of a lane without work does not count. That work came is noticed when somebody asks: the
+        heartbeat does.
+        """
+        now, stuck = self.clock_s(), []
+        for lane in self.lanes:
+            if not lane.backlog():
+                self._working_since.pop(lane.name, None)
+                continue
+            since = self._working_since.setdefault(lane.name, now)
+            if now - max(since, lane.progressed_at) >= STALLED_S:
+                stuck.append(lane.name)
+        return stuck

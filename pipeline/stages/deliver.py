@@ -131,6 +131,7 @@ class Deliver:
                 return await self._store.write(fn)
             except StoreUnavailable as error:
                 log.warning("store.full", sink=self._sink.name, error=str(error))
+                self.progressed_at = time.monotonic()  # waiting for the disk is not being stuck
                 await asyncio.sleep(STORE_RETRY_S)
 
     async def _idle(self) -> None:

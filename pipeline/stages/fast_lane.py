@@ -76,6 +76,7 @@ class FastLane:
                 await self.step_records()
             except StoreUnavailable as error:
                 log.error("settle.holding", error=str(error))
+                self.progressed_at = time.monotonic()  # waiting for the disk is not being stuck
                 await self._in_thread(self._restore)
                 await asyncio.sleep(STORE_RETRY_S)
                 continue

@@ -91,9 +91,12 @@ class Read:
                     worked = await self.step() or await self.check()
             except StoreUnavailable as error:
                 log.error("read.holding", error=str(error))
+                self.progressed_at = time.monotonic()  # nor is waiting for the disk
                 await asyncio.sleep(STORE_RETRY_S)
                 continue
-            if not worked:
+            if worked:
+                self.progressed_at = time.monotonic()
+            else:
                 await self._idle()
 
     async def step(self) -> bool:
@@ -117,7 +120,6 @@ class Read:
             await self._teach(group, feed, lines, taught, alone=len(groups) == 1)
         else:
             await self._settle(lines, taught, None)
-        self.progressed_at = time.monotonic()
         return True
 
     async def check(self) -> bool:

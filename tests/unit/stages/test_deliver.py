@@ -258,14 +258,17 @@ async def test_an_answer_is_not_lost_while_the_store_is_full(
     monkeypatch.setattr(deliver, "STORE_RETRY_S", 0.0)
     it = desk()
     await it.raise_alarm()
-    write, full = it.store.write, iter([False, True, True, False])
+    write, full, lives = it.store.write, iter([False, True, True, False]), []
 
     async def scarce(fn: Callable[[Connection], Any]) -> Any:
         if next(full):
             raise StoreUnavailable("disk full")
+        lives.append(it.deliver.progressed_at > 0)
         return await write(fn)
 
     monkeypatch.setattr(it.store, "write", scarce)
+    it.deliver.progressed_at = 0.0
     await it.deliver.step()
     assert it.rows()[0].state is OutboxState.SENT
     assert len(it.sink.calls) == 1
+    assert lives == [False, True], "waiting for the disk is no stall"

@@ -104,3 +104,13 @@ async def test_a_restart_goes_on_behind_the_last_batch(tmp_path: Path) -> None:
         await rig.settle()
         assert rig.counts().discarded == 6
         rig.assert_sound()
+
+
+async def test_a_full_disk_is_waited_for_and_is_no_stall(rig: Rig) -> None:
+    await rig.accept("heartbeat")
+    rig.failures, rig.fast.progressed_at = 1_000_000, 0.0
+    async with running(rig):
+        await until(lambda: rig.fast.progressed_at > 0, "a sign of life")
+        assert rig.fast.backlog() == 1
+        rig.failures = 0
+        await until(lambda: not rig.fast.backlog(), "the settling")

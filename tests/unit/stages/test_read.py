@@ -158,6 +158,22 @@ async def test_a_loading_model_is_waited_for_and_is_no_stall(
         await asyncio.gather(lane, return_exceptions=True)
 
 
+async def test_a_full_disk_is_waited_for_and_is_no_stall(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(read, "STORE_RETRY_S", 0.0)
+    await rig.accept("belt squeaks")
+    await rig.settle()
+    rig.failures, rig.slow.progressed_at = 1_000_000, 0.0
+    lane = asyncio.create_task(rig.slow.run())
+    try:
+        await until(lambda: rig.slow.progressed_at > 0, "a sign of life")
+        assert rig.slow.backlog() == 1
+        rig.failures = 0
+        await until(lambda: not rig.slow.backlog(), "the reading")
+    finally:
+        lane.cancel()
+        await asyncio.gather(lane, return_exceptions=True)
+
+
 async def test_the_lane_goes_on_when_the_store_takes_writes_again(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
