@@ -72,9 +72,7 @@ class Service:
     clock_s: Callable[[], float] = time.monotonic
     stop: asyncio.Event = field(default_factory=asyncio.Event)
     ready: asyncio.Event = field(default_factory=asyncio.Event)
-    _working_since: dict[str, float] = field(
-        default_factory=dict
-    )  # by lane: since when it was seen to have work
+    _working_since: dict[str, float] = field(default_factory=dict)  # by lane
 
     async def run(self) -> None:
         """Run to the end. Raises the ExceptionGroup of whatever died."""

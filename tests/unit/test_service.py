@@ -27,7 +27,7 @@ class Lane:
 
 
 class Watched:
-    """A service with one lane and a clock that stands until it is moved. It is looked at at every heartbeat."""
+    """A service with one lane and a clock that stands until it is moved. Every heartbeat looks at it."""
 
     def __init__(self) -> None:
         self.lane, self.now_s = Lane(progressed_at=1000.0), 1000.0
