@@ -231,10 +231,11 @@ class Receipt:
 class Sink(Protocol):
     """A ticket system.
 
-    `create` makes one attempt under `ticket.key`; raises SinkBusy, SinkRejected or SinkUnknown. `find` looks
-    an earlier ticket up by its key, for lost answers; None when the system cannot be searched or has none.
-    `idempotent` tells whether the system itself deduplicates by key (then a lost answer may simply be sent
-    again). `check` tries the other side without creating anything.
+    `create` makes one attempt under `ticket.key`; raises SinkBusy, SinkMisconfigured, SinkRejected or
+    SinkUnknown. `find` looks an earlier ticket up by its key, for lost answers; None when the system cannot
+    be searched or has none; raises SinkBusy or SinkMisconfigured. `idempotent` tells whether the system
+    itself deduplicates by key (then a lost answer may simply be sent again). `check` tries the other side
+    without creating anything.
     """
 
     name: str

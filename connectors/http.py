@@ -3,7 +3,7 @@
 One attempt a call; retries, back-off and the circuit breaker belong to deliver. What counts is whether a
 ticket may exist now: as long as nothing of the request went out it cannot (SinkBusy); once it went out and no
 status came back, nobody knows (SinkUnknown). A status that came back is the answer, whatever happens to the
-body behind it.
+body behind it. A yes without the reference that the site file promises is none: login pages say it, too.
 """
 
 from __future__ import annotations
@@ -21,18 +21,14 @@ import httpx
 from pydantic import Field, JsonValue, field_validator, model_validator
 
 from connectors.base import Check, Receipt, Secret, Strict
-from connectors.http_answer import Answer, read_body, reference_at, resolve
+from connectors.http_answer import LOCATES, MAY_EXIST, Answer, Says, read_body, reference_at, resolve, says
 from connectors.secrets import read_secret, tls_context
 from connectors.template import check_template, render
-from schemas.errors import SecretError, SinkBusy, SinkRejected, SinkUnknown
+from schemas.errors import SecretError, SinkBusy, SinkMisconfigured, SinkRejected, SinkUnknown
 from schemas.ticket import Ticket
 
-# The server was not ready for us, or not yet: the same request may be granted later.
-_BUSY = frozenset({408, 409, 425, 429})
-
-# Answers after which a ticket may exist all the same: the server failed while it worked on it, or a proxy
-# before it did not hear the end.
-_MAY_EXIST = frozenset({500, 502, 504})
+# Characters of a refusal that stand in its message: enough for "token expired".
+SHOWN_CHARS = 200
 
 # Keys of this form are never used: what is searched for when the search itself is to be tried.
 _NO_KEY = "andon-check-no-such-key"
@@ -63,8 +59,9 @@ class HttpSinkConfig(Strict):
         default=None,
         description="JSON template; strings may hold {title}, {body}, {severity}, {fields.NAME} ...",
     )
-    reference: str = Field(
-        default="/id", description="JSON pointer to the new ticket's reference in the answer"
+    reference: str | None = Field(
+        default="/id",
+        description="JSON pointer to the new ticket's reference in the answer; null when none is given",
     )
     idempotency_header: str | None = Field(
         default="Idempotency-Key", description="header that carries the key; null when the system has none"
@@ -119,6 +116,7 @@ class HttpSink:
         self.idempotent = config.idempotent
         self.searchable = config.find is not None
         self._config = config
+        self._base = base
         self._headers, self._secrets = _headers(config, base)
         self._tls = tls_context(config.ca, base=base)
         self._client = httpx.AsyncClient(
@@ -133,19 +131,19 @@ class HttpSink:
         )
 
     async def create(self, ticket: Ticket) -> Receipt:
-        """One POST. Raises SinkBusy, SinkRejected or SinkUnknown."""
+        """One POST. Raises SinkBusy, SinkMisconfigured, SinkRejected or SinkUnknown."""
         headers = {"content-type": "application/json"}
         if self._config.idempotency_header is not None:
             headers[self._config.idempotency_header] = ticket.key
         call = _Call("POST", self._config.url, headers, self._content(ticket))
         answer = await self._send(call)
         self._raise_unless_created(call, answer)
-        return Receipt(self._reference(answer))
+        return Receipt(self._reference(call, answer))
 
     async def find(self, key: str) -> Receipt | None:
         """Look for a ticket under this key.
 
-        None only when the system answered that it has none; else SinkError.
+        None only when the system answered that it has none; else SinkBusy or SinkMisconfigured.
         """
         find = self._config.find
         if find is None:
@@ -157,17 +155,27 @@ class HttpSink:
             raise SinkBusy(str(error)) from None  # a search changes nothing: it may simply be repeated
         if answer.status == 404:
             return None
-        self._raise_unless_created(call, answer)
         try:
-            document = answer.document
-        except ValueError as error:
-            # "Nothing found" must not be read out of a page that is no search result: a second ticket would
-            # follow.
-            raise SinkBusy(f"{call.where}: {error}: whether the ticket exists is not known") from None
+            self._raise_unless_created(call, answer)
+        except (SinkRejected, SinkUnknown) as error:  # no search that is refused says anything of the ticket
+            raise SinkMisconfigured(f"{error}: correct find in the site file") from None
+        document = self._found(call, answer)
         reference = reference_at(document, find.reference)
         if reference is None or (find.match is not None and resolve(document, find.match) != key):
             return None
         return Receipt(reference, existed=True)
+
+    @staticmethod
+    def _found(call: _Call, answer: Answer) -> JsonValue:
+        """A search's answer. "Nothing found" must not be read out of a page that is none: a second ticket
+        would follow."""
+        try:
+            return answer.document
+        except ValueError as error:
+            unknown = f"{call.where} answers {answer.status} ({answer.kind}): {error}"
+            if not answer.complete:
+                raise SinkBusy(f"{unknown}: whether the ticket exists is not known") from None
+            raise SinkMisconfigured(f"{unknown}: a login page or a proxy? Correct find") from None
 
     async def check(self) -> Check:
         """Search for a key that does not exist, or else only connect. Creates nothing."""
@@ -179,7 +187,7 @@ class HttpSink:
             async with asyncio.timeout(self._config.timeout_s):
                 await self._connect()
             return Check(True, f"{where}: can be reached (whether it takes tickets shows with the first one)")
-        except (SinkBusy, SinkRejected) as error:
+        except (SinkBusy, SinkMisconfigured) as error:
             return Check(False, str(error))
         except (OSError, TimeoutError) as error:
             return Check(False, f"{where}: no connection: {error or 'no answer in time'}")
@@ -197,8 +205,10 @@ class HttpSink:
     async def _send(self, call: _Call) -> Answer:
         """One request within the deadline.
 
-        Raises SinkBusy when nothing went out, SinkUnknown when no status came.
+        Raises SinkBusy when nothing went out, SinkUnknown when no status came, SinkMisconfigured for a url
+        or a secret that cannot be used.
         """
+        await self._read_secrets()
         progress = _Progress()
         try:
             async with asyncio.timeout(self._config.timeout_s):
@@ -212,12 +222,19 @@ class HttpSink:
                     progress.answer = Answer(response.status_code, response.headers)
                     await read_body(response, progress.answer)
         except httpx.InvalidURL as error:
-            raise SinkRejected(f"{call.where}: {error}: correct url in the site file") from None
+            raise SinkMisconfigured(f"{call.where}: {error}: correct url in the site file") from None
         except (TimeoutError, httpx.HTTPError) as error:
             if progress.answer is None:
                 raise self._no_answer(call, error, sent=progress.sent) from None
         assert progress.answer is not None
         return progress.answer
+
+    async def _read_secrets(self) -> None:
+        """As they are now: a token that was renewed counts without a restart."""
+        try:
+            self._headers, self._secrets = await asyncio.to_thread(_headers, self._config, self._base)
+        except SecretError as error:
+            raise SinkMisconfigured(str(error)) from None
 
     def _no_answer(self, call: _Call, error: Exception, *, sent: bool) -> SinkBusy | SinkUnknown:
         late = f"no answer within {self._config.timeout_s:g} s"
@@ -227,30 +244,44 @@ class HttpSink:
         return SinkUnknown(f"{call.where}: the request went out, and no answer came back: {what}")
 
     def _raise_unless_created(self, call: _Call, answer: Answer) -> None:
-        status = answer.status
-        if 200 <= status < 300:
+        answered, meaning = f"{call.where} answers {answer.status}", says(answer.status)
+        if meaning is Says.CREATED:
             return
-        says = f"{call.where} answers {status}"
-        if status in _BUSY or status >= 500:
-            raise SinkBusy(says, answer.retry_after_s, may_exist=status in _MAY_EXIST)
-        body = self._redact(answer.excerpt)
-        if 300 <= status < 400:
+        if meaning is Says.BUSY:
+            raise SinkBusy(answered, answer.retry_after_s, may_exist=answer.status in MAY_EXIST)
+        if meaning is Says.REFUSED:
+            raise SinkRejected(answered, self._redact(answer.excerpt))
+        if 300 <= answer.status < 400:
             target = _where(answer.headers.get("location", ""))
-            raise SinkRejected(
-                f"{says}: a redirect to {target}, which is not followed; set url to it if it is right", body
-            )
-        raise SinkRejected(says, body)
+            answered += f": a redirect to {target}, which is not followed; set url to it if it is right"
+        else:
+            body = " ".join(self._redact(answer.excerpt).split())[:SHOWN_CHARS]
+            answered += f"{f' ({body})' if body else ''}: correct url, headers or the rights behind them"
+        if meaning is Says.ELSEWHERE:
+            raise SinkUnknown(answered, answered=True)
+        raise SinkMisconfigured(answered)
 
-    def _reference(self, answer: Answer) -> str:
-        """The new ticket's reference.
+    def _reference(self, call: _Call, answer: Answer) -> str:
+        """The new ticket's reference: where the site file says, else its Location.
 
-        The ticket exists in any case: without one in the answer, its Location or "".
+        Raises SinkUnknown when there is neither, unless the site file says that the system gives none.
         """
+        pointer, location = self._config.reference, ""
+        if answer.status in LOCATES:
+            location = str(answer.headers.get("location", ""))
+        if pointer is None:
+            return location
         try:
-            reference = reference_at(answer.document, self._config.reference)
+            reference = reference_at(answer.document, pointer)
         except ValueError:
             reference = None
-        return str(reference or answer.headers.get("location", ""))
+        if not (reference or location):
+            raise SinkUnknown(
+                f"{call.where} answers {answer.status} ({answer.kind}) without a reference at {pointer}: "
+                "a login page or a proxy? Correct url, or reference (null when the system gives none)",
+                answered=True,
+            )
+        return reference or location
 
     def _redact(self, text: str) -> str:
         """Servers like to repeat what they were sent."""

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from enum import StrEnum
 
 import httpx
 from pydantic import JsonValue
@@ -21,6 +22,49 @@ EXCERPT_BYTES = 4 * 1024
 
 # A server that asks for more patience than a day is asked again after a day.
 RETRY_AFTER_MAX_S = 86_400.0
+
+
+class Says(StrEnum):
+    """What a status says about the ticket that was to be created."""
+
+    CREATED = "created"
+    BUSY = "busy"  # not now: the same request may be granted later
+    REFUSED = "refused"  # this ticket is refused, another one may not be
+    MISCONFIGURED = "misconfigured"  # every request is refused, until somebody changes something
+    ELSEWHERE = "elsewhere"  # done or not: the answer is on another page, often that of a login
+
+
+# The server was not ready for us, or not yet. 409: a request under this key is still being worked on.
+_BUSY = frozenset({408, 409, 423, 425, 429})
+
+# Who we are (401, 402, 403, 407, 511), where we ask and how (404, 405, 406, 410, 411, 414, 415, 421, 426,
+# 431, 501, 505): nothing that another ticket could do better.
+_MISCONFIGURED = frozenset(
+    {401, 402, 403, 404, 405, 406, 407, 410, 411, 414, 415, 421, 426, 431, 501, 505, 511}
+)
+
+# Redirects after which the POST may have been done: "see other" is how many servers answer one.
+_ELSEWHERE = frozenset({302, 303})
+
+# Answers after which a ticket may exist all the same: it does already (409), the server failed while it
+# worked on it, or a proxy before it did not hear the end.
+MAY_EXIST = frozenset({409, 500, 502, 504})
+
+# Statuses whose Location names what was created (RFC 9110, 15.3.2 and 15.3.3).
+LOCATES = frozenset({201, 202})
+
+
+def says(status: int) -> Says:
+    """What any status says about a ticket (RFC 9110, 15)."""
+    if 200 <= status < 300:
+        return Says.CREATED
+    if status in _MISCONFIGURED:
+        return Says.MISCONFIGURED
+    if status in _ELSEWHERE:
+        return Says.ELSEWHERE
+    if status in _BUSY or status >= 500:
+        return Says.BUSY
+    return Says.MISCONFIGURED if status < 400 else Says.REFUSED
 
 
 @dataclass(slots=True)
@@ -49,6 +93,11 @@ class Answer:
     @property
     def excerpt(self) -> str:
         return bytes(self.body[:EXCERPT_BYTES]).decode("utf-8", "replace")
+
+    @property
+    def kind(self) -> str:
+        """The body's media type, for people."""
+        return str(self.headers.get("content-type", "")).partition(";")[0].strip() or "no content type"
 
     @property
     def retry_after_s(self) -> float | None:

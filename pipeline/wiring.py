@@ -39,7 +39,7 @@ from pipeline.stages.read import Read
 from pipeline.stages.route import Router
 from pipeline.stages.settle import Settler
 from pipeline.stages.validate import Validator
-from pipeline.store import board, journal, outbox, patterns, sites
+from pipeline.store import board, journal, patterns, sites
 from pipeline.store.codec import now_us
 from pipeline.store.engine import Store
 from pipeline.store.totals import counts
@@ -160,12 +160,12 @@ class App:
             metrics,
             site.limits.unread_max_wait_s,
         )
-        delivers = [Deliver(sink, store, tickets_put, metrics) for sink in self.sinks]
+        self.delivers = [Deliver(sink, store, tickets_put, metrics) for sink in self.sinks]
         self.gauges = Gauges(store, core.book, self.model, intakes, metrics)
         self.service = Service(
             sources=self.sources,
             intakes=intakes,
-            lanes=[self.fast, self.slow, *delivers],
+            lanes=[self.fast, self.slow, *self.delivers],
             tasks=[
                 self.gauges,
                 Retention(store, site.retention, site.review),
@@ -213,6 +213,7 @@ class App:
             "refused": {i.source.name: i.refused for i in self.service.intakes if i.refused},
             "holding": [i.source.name for i in self.service.intakes if i.holding],
             "stalled": self.service.stalled(),
+            "sinks": {sink.name: lane.standing for sink, lane in zip(self.sinks, self.delivers, strict=True)},
             "model": {
                 "state": str(self.model.state),
                 "reason": self.model.reason,
@@ -231,8 +232,7 @@ class App:
         if self.fast.backlog():
             return False
         await self.fast.step_records(everything=all(intake.done for intake in self.service.intakes))
-        with self.store.read() as connection:
-            return outbox.waiting(connection, now_us()) == 0
+        return all(lane.idle() for lane in self.delivers)
 
     def summary(self) -> dict[str, Any]:
         """The JSON summary of the whole store, with what this process measured."""

@@ -17,8 +17,9 @@
     │   └── ModelOverflow      the prompt does not fit the context: never cut silently
     └── SinkError              a ticket was not (known to be) created
         ├── SinkBusy           retriable: 408, 409, 429, 5xx, no connection; carries retry_after_s
-        ├── SinkRejected       final: any other 4xx; carries the first 4 KB of the body
-        └── SinkUnknown        the request may have created a ticket, but no answer was seen
+        ├── SinkMisconfigured  the sink refuses us, whatever the ticket: 401, 403, 404 ...; all are held
+        ├── SinkRejected       the sink refuses this ticket: 400, 422 ...; carries the first 4 KB of the body
+        └── SinkUnknown        the request may have created a ticket, but nothing that names it was seen
 
 A bad record is a value, not an exception: exceptions are for failing machinery.
 """
@@ -143,8 +144,17 @@ class SinkBusy(SinkError):
         self.may_exist = may_exist
 
 
+class SinkMisconfigured(SinkError):
+    """The server refuses us, and would refuse any ticket: an expired token, a wrong url, a missing right.
+
+    Somebody has to change something, there or in the site file; until then every ticket waits.
+    """
+
+    retriable = True
+
+
 class SinkRejected(SinkError):
-    """The server refused the request for good. `body` is the start of its answer (at most 4 KB)."""
+    """The server refused this ticket for good. `body` is the start of its answer (at most 4 KB)."""
 
     def __init__(self, message: str, body: str = "") -> None:
         super().__init__(message)
@@ -152,6 +162,14 @@ class SinkRejected(SinkError):
 
 
 class SinkUnknown(SinkError):
-    """The request went out and no answer came back: the ticket may exist."""
+    """The request went out, and nothing that names a ticket came back: the ticket may exist.
+
+    `answered` is set when an answer did come, and said yes: a page where a reference was expected. That is
+    a fault of the configuration, or of what stands between us and the ticket system.
+    """
 
     retriable = True
+
+    def __init__(self, message: str, *, answered: bool = False) -> None:
+        super().__init__(message)
+        self.answered = answered

@@ -3,7 +3,8 @@
 One task a sink, so that a slow ticket system holds up nobody else. Every attempt is written down before the
 request goes out; after a crash in between, its answer counts as lost. A lost answer is never simply sent
 again unless the sink itself deduplicates by key: it is looked up first, and where that is impossible a
-person is asked.
+person is asked. A sink that refuses us, whatever the ticket, keeps every ticket waiting and shows why: it is
+tried with one request now and then, until somebody has changed what is wrong.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import random
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import structlog
 from sqlalchemy import Connection
@@ -27,7 +28,14 @@ from pipeline.store.engine import Store
 from pipeline.store.outbox import OutboxRow, OutboxState
 from pipeline.store.reviews import NewReview
 from pipeline.telemetry import Metrics
-from schemas.errors import SinkBusy, SinkError, SinkRejected, SinkUnknown, StoreUnavailable
+from schemas.errors import (
+    SinkBusy,
+    SinkError,
+    SinkMisconfigured,
+    SinkRejected,
+    SinkUnknown,
+    StoreUnavailable,
+)
 from schemas.events import EventId
 
 log = structlog.get_logger(__name__)
@@ -44,6 +52,10 @@ RETRY_BASE_S = 1.0
 # Before a lost answer is looked up: search indexes lag behind what was created.
 LOOKUP_DELAY_S = 2.0
 
+# How long a sink that refuses us rests before one request tries again: somebody has to change something
+# first.
+MISCONFIGURED_REST_S = 60.0
+
 # After this many failures in a row the sink is left alone, and then tried with one request.
 BREAKER_AFTER = 5
 BREAKER_REST_S = 15.0
@@ -53,6 +65,10 @@ STORE_RETRY_S = 1.0
 
 # How long an idle task sleeps at most before it looks for retries that have become due.
 IDLE_S = 0.5
+
+
+class _NotFound(SinkError):
+    """A ticket that was to be looked up is not there, though the sink said yes to it."""
 
 
 class Deliver:
@@ -69,6 +85,8 @@ class Deliver:
         self.name = f"deliver.{sink.name}"
         self.progressed_at = time.monotonic()
         self.resting_until_us = 0  # the circuit breaker, and what the server asked for by Retry-After
+        self.last_error: str | None = None  # of the last answer; None when it was a good one
+        self._misconfigured = False
         self._failures = 0
         self._waiting = 0
         self._sink = sink
@@ -76,6 +94,23 @@ class Deliver:
         self._wake = wake
         self._metrics = metrics
         self._clock_us = clock_us
+        metrics.sink_misconfigured.labels(sink.name).set(0)
+
+    @property
+    def standing(self) -> dict[str, Any]:
+        """How the sink is, for people."""
+        resting = "resting" if self._is_resting() else "ok"
+        return {
+            "state": "misconfigured" if self._misconfigured else resting,
+            "last_error": self.last_error,
+        }
+
+    def idle(self) -> bool:
+        """No ticket is on its way, and none could be sent now."""
+        if self._waiting or self._is_resting():
+            return not self._waiting
+        with self._store.read() as connection:
+            return not outbox.due(connection, self._sink.name, self._clock_us(), 1)
 
     def backlog(self) -> int:
         """Rows being worked on. Rows that wait for their next try are no backlog: nothing could be done
@@ -93,11 +128,12 @@ class Deliver:
         """One round over what is due; how many rows were worked on."""
         if self._is_resting():
             return 0
-        limit = 1 if self._failures >= BREAKER_AFTER else CONCURRENCY
+        limit = 1 if self._misconfigured or self._failures >= BREAKER_AFTER else CONCURRENCY
         with self._store.read() as connection:
             due = outbox.due(connection, self._sink.name, self._clock_us(), limit)
         if not due:
             return 0
+        self._waiting = len(due)
         rows = await self._write(lambda connection: self._take(connection, limit))
         self._waiting = len(rows)
         async with asyncio.TaskGroup() as group:
@@ -152,12 +188,23 @@ class Deliver:
         try:
             receipt = await self._attempt(row)
         except SinkBusy as error:
+            self.last_error = str(error)
             await self._busy(row, error)
+        except SinkMisconfigured as error:
+            self._refused(str(error))
+            await self._held(row, str(error))
         except SinkRejected as error:
+            self._answered(str(error))
             await self._ask(row, OutboxState.DEAD, "dead_letter", f"{error} {error.body}".strip())
         except SinkUnknown as error:
-            self._trouble(None)
-            await self._lost(row, str(error))
+            if error.answered:
+                await self._unread(row, str(error))
+            else:
+                self.last_error = str(error)
+                self._trouble(None)
+                await self._lost(row, str(error))
+        except _NotFound as error:
+            await self._ask(row, OutboxState.UNKNOWN, "ticket_unknown", str(error))
         except SinkError as error:
             await self._ask(row, OutboxState.DEAD, "dead_letter", str(error))
         else:
@@ -165,10 +212,12 @@ class Deliver:
 
     async def _attempt(self, row: OutboxRow) -> str:
         """The ticket's reference, looked up or created."""
-        if row.state is OutboxState.LOST:
+        if row.state in (OutboxState.LOST, OutboxState.DOUBTFUL):
             found = await self._sink.find(row.intent.ticket.key)
             if found is not None:
                 return found.reference
+            if row.state is OutboxState.DOUBTFUL:
+                raise _NotFound(f"{row.error}. A search for the ticket finds none")
             # Marked before the request, like every other: the lookup says that nothing of it exists yet.
             await self._write(
                 lambda connection: outbox.finish(
@@ -178,6 +227,7 @@ class Deliver:
         return (await self._sink.create(row.intent.ticket)).reference
 
     async def _sent(self, row: OutboxRow, reference: str) -> None:
+        self._answered(None)
         self._failures = 0
         self._count("sent")
         await self._write(
@@ -194,13 +244,37 @@ class Deliver:
         # A row whose lookup failed stays lost: only a lookup that says "no such ticket" lets it be sent
         # again. A server that failed halfway (500, 502, 504) may have made the ticket before it did.
         doubtful = error.may_exist and self._sink.searchable and not self._sink.idempotent
-        lost = row.state is OutboxState.LOST or doubtful
-        state = OutboxState.LOST if lost else OutboxState.QUEUED
+        state = OutboxState.LOST if doubtful and row.state is OutboxState.QUEUED else row.state
         at_us = self._clock_us() + int(self._delay_s(row.attempts, error.retry_after_s) * 1e6)
         await self._write(
             lambda connection: outbox.finish(connection, row.id, state, at_us=at_us, error=str(error))
         )
         log.warning("ticket.postponed", sink=self._sink.name, key=row.intent.ticket.key, error=str(error))
+
+    async def _held(self, row: OutboxRow, why: str) -> None:
+        """Back as it was: the sink's rest is wait enough."""
+        self._count("held")
+        at_us = self._clock_us()
+        await self._write(
+            lambda connection: outbox.finish(connection, row.id, row.state, at_us=at_us, error=why)
+        )
+
+    async def _unread(self, row: OutboxRow, why: str) -> None:
+        """The sink said yes, and nobody can tell to what. Only where keys count is it simply sent again."""
+        self._refused(why)
+        if self._sink.idempotent:
+            await self._held(row, why)
+        elif self._sink.searchable:
+            self._count("lost")
+            at_us = self._clock_us() + int(LOOKUP_DELAY_S * 1e6)
+            await self._write(
+                lambda connection: outbox.finish(
+                    connection, row.id, OutboxState.DOUBTFUL, at_us=at_us, error=why
+                )
+            )
+            log.warning("ticket.answer_unread", sink=self._sink.name, key=row.intent.ticket.key, error=why)
+        else:
+            await self._ask(row, OutboxState.UNKNOWN, "ticket_unknown", why)
 
     async def _lost(self, row: OutboxRow, why: str) -> None:
         self._count("lost")
@@ -238,6 +312,25 @@ class Deliver:
         await self._write(write)
         log.error("ticket.given_up", sink=self._sink.name, key=ticket.key, state=state.value, error=why)
 
+    def _refused(self, why: str) -> None:
+        """The sink refuses us: it rests, and its state says why."""
+        if not self._misconfigured or why != self.last_error:
+            log.error("sink.misconfigured", sink=self._sink.name, error=why, retry_s=MISCONFIGURED_REST_S)
+        self._misconfigured, self.last_error = True, why
+        self._metrics.sink_misconfigured.labels(self._sink.name).set(1)
+        self._rest(MISCONFIGURED_REST_S)
+
+    def _answered(self, error: str | None) -> None:
+        """The sink took a ticket, or refused it for what it is: it takes us."""
+        if self._misconfigured:
+            log.info("sink.resumed", sink=self._sink.name)
+        self._misconfigured, self.last_error = False, error
+        self._metrics.sink_misconfigured.labels(self._sink.name).set(0)
+
+    def _rest(self, seconds: float) -> None:
+        until_us = self._clock_us() + int(min(seconds, outbox.RETRY_AFTER_MAX_S) * 1e6)
+        self.resting_until_us = max(self.resting_until_us, until_us)
+
     def _trouble(self, retry_after_s: float | None) -> None:
         """One more failure in a row; the whole sink rests when it says so, or after too many."""
         self._failures += 1
@@ -245,8 +338,7 @@ class Deliver:
         if self._failures >= BREAKER_AFTER:
             rest_s = max(rest_s, BREAKER_REST_S)
         if rest_s:
-            rest_s = min(rest_s, outbox.RETRY_AFTER_MAX_S)
-            self.resting_until_us = max(self.resting_until_us, self._clock_us() + int(rest_s * 1e6))
+            self._rest(rest_s)
 
     @staticmethod
     def _delay_s(attempts: int, retry_after_s: float | None) -> float:

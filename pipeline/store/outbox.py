@@ -1,9 +1,9 @@
 """Tickets on their way: the intent is written with the events it settles, each attempt before it is made.
 
 States: `queued` (to be sent at next_try_at), `sending` (an attempt is under way, or the process died in it),
-`lost` (an answer was lost: to be looked up at the sink before it is sent again), `sent`, `dead` (refused
-for good, a person was asked), `unknown` (an answer was lost and the sink cannot be asked: a person has to
-look), `cancelled`.
+`lost` (an answer was lost: to be looked up at the sink before it is sent again), `doubtful` (the sink said
+yes without a reference: to be looked up, and never sent again by itself), `sent`, `dead` (refused for good,
+a person was asked), `unknown` (nobody knows and the sink cannot tell: a person has to look), `cancelled`.
 """
 
 from __future__ import annotations
@@ -32,10 +32,15 @@ class OutboxState(StrEnum):
     QUEUED = "queued"
     SENDING = "sending"
     LOST = "lost"
+    DOUBTFUL = "doubtful"
     SENT = "sent"
     DEAD = "dead"
     UNKNOWN = "unknown"
     CANCELLED = "cancelled"
+
+
+# States in which a row is worked on once its next try is due.
+WAITING = (OutboxState.QUEUED, OutboxState.LOST, OutboxState.DOUBTFUL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +108,7 @@ def due(connection: Connection, sink: str, now_us: int, limit: int) -> list[Outb
         select(outbox)
         .where(
             outbox.c.sink == sink,
-            outbox.c.state.in_((OutboxState.QUEUED, OutboxState.LOST)),
+            outbox.c.state.in_(WAITING),
             or_(
                 outbox.c.next_try_at_us <= now_us,
                 outbox.c.next_try_at_us > now_us + int(RETRY_AFTER_MAX_S * 1e6),
@@ -137,11 +142,10 @@ def finish(
     reference: str | None = None,
     error: str | None = None,
 ) -> None:
-    """Record what became of an attempt. `at_us` is the next try for queued and lost rows, else the time it
-    ended."""
-    waiting = state in (OutboxState.QUEUED, OutboxState.LOST)
+    """Record what became of an attempt. `at_us` is the next try for rows that wait for one, else the time
+    it ended."""
     values: dict[str, Any] = {"state": state, "error": error}
-    if waiting:
+    if state in WAITING:
         values["next_try_at_us"] = at_us
     if state is OutboxState.SENT:
         values |= {"sent_at_us": at_us, "reference": reference}
@@ -201,22 +205,6 @@ def counts(connection: Connection) -> dict[str, int]:
     """Rows by state."""
     query = select(outbox.c.state, func.count()).group_by(outbox.c.state)
     return {state: n for state, n in connection.execute(query)}
-
-
-def waiting(connection: Connection, now_us: int) -> int:
-    """Rows that could be worked on now."""
-    query = (
-        select(func.count())
-        .select_from(outbox)
-        .where(
-            or_(
-                outbox.c.state == OutboxState.SENDING,
-                (outbox.c.state.in_((OutboxState.QUEUED, OutboxState.LOST)))
-                & (outbox.c.next_try_at_us <= now_us),
-            )
-        )
-    )
-    return connection.execute(query).scalar_one()
 
 
 def recent(connection: Connection, limit: int) -> list[OutboxRow]:

@@ -99,6 +99,12 @@ class Metrics:
             "sink_attempts", "Ticket requests sent, by answer.", "sink", "result"
         )
 
+        self.sink_misconfigured = self._gauge(
+            "sink_misconfigured",
+            "1 while a sink refuses us, whatever the ticket: all of its tickets wait.",
+            "sink",
+        )
+
     def _machine(self) -> None:
         self.wal_bytes = self._gauge("wal_bytes", "Size of the store's write-ahead log.")
         self.free_bytes = self._gauge("store_free_bytes", "Free space on the store's file system.")

@@ -42,7 +42,7 @@ class ScriptedSink:
         if isinstance(answer, SinkError):
             raise answer
         if answer != LOST_BEFORE:
-            self._store(ticket)
+            self.keep(ticket)
         if answer != OK:
             raise SinkUnknown(answer)
         return Receipt(f"T-{ticket.key}")
@@ -58,7 +58,8 @@ class ScriptedSink:
     async def close(self) -> None:
         """Nothing to do."""
 
-    def _store(self, ticket: Ticket) -> None:
+    def keep(self, ticket: Ticket) -> None:
+        """Make the ticket, unless its key has one and keys count here."""
         if self.idempotent and self.tickets[ticket.key]:
             assert self.bodies[ticket.key] == ticket, "one key, two contents"
             return

@@ -18,7 +18,10 @@ class TicketServer:
     `busy` is the share of requests answered 503, `lossy` the share whose connection is cut after the ticket
     was created. With `idempotent` the same Idempotency-Key gives the same ticket; without it every POST
     makes a new one. `created` counts tickets by key, however they came about. GET /tickets?key=K finds them.
+    Once `token` is set, whoever does not send it as his Authorization is answered 401.
     """
+
+    token: str | None = None
 
     def __init__(self, busy: float = 0.0, lossy: float = 0.0, idempotent: bool = True, seed: int = 1) -> None:
         self.busy, self.lossy, self.idempotent = busy, lossy, idempotent
@@ -61,9 +64,12 @@ class TicketServer:
     def post(self, request: BaseHTTPRequestHandler) -> None:
         body = json.loads(request.rfile.read(int(request.headers["Content-Length"])))
         key = request.headers.get("Idempotency-Key") or body["key"]
+        answer: object
         with self.lock:
             self.requests += 1
-            if self.random.random() < self.busy:
+            if self.token is not None and request.headers["Authorization"] != self.token:
+                answer, status = {"error": "token expired"}, 401
+            elif self.random.random() < self.busy:
                 answer, status = {"error": "busy"}, 503
             else:
                 answer, status = self._create(key, body), 201

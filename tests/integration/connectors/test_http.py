@@ -17,7 +17,7 @@ from web import Handler, Request, Web, answer
 
 from connectors.base import Receipt
 from connectors.http import HttpSinkConfig
-from schemas.errors import SecretError, SinkBusy, SinkRejected
+from schemas.errors import SecretError, SinkBusy, SinkMisconfigured, SinkRejected, SinkUnknown
 
 # What goes out.
 
@@ -80,32 +80,48 @@ async def test_no_proxy_from_the_environment(monkeypatch: pytest.MonkeyPatch) ->
 # Every status.
 
 
-@pytest.mark.parametrize("status", [200, 201, 202, 204])
+@pytest.mark.parametrize("status", [200, 201, 202, 207])
 async def test_success(status: int) -> None:
-    assert await outcome(answer(status, b'{"id": "A-1"}' if status != 204 else b"")) == Receipt(
-        "A-1" if status != 204 else ""
-    )
+    assert await outcome(answer(status, b'{"id": "A-1"}')) == Receipt("A-1")
 
 
+HTML = b"<!doctype html><title>Sign in</title>"
+
+
+@pytest.mark.parametrize("status", [200, 201, 202, 203, 204])
 @pytest.mark.parametrize(
-    "body", [b"", b"OK", b"[]", b'{"id": null}', b'{"id": {"x": 1}}', b"\xff", b"[" * 5000]
+    "body", [b"", b"OK", HTML, b"[]", b'{"id": null}', b'{"id": {"x": 1}}', b"\xff", b"[" * 5000]
 )
-async def test_created_without_a_reference_is_created(body: bytes) -> None:
-    """A second ticket would be worse than one whose number we do not know."""
-    assert await outcome(answer(201, body)) == Receipt("")
-    assert await outcome(answer(201, body, Location="/tickets/9")) == Receipt("/tickets/9")
+async def test_a_yes_without_the_promised_reference_is_unknown(status: int, body: bytes) -> None:
+    """A login page says 200, too. Taken for a ticket it would be a ticket that nobody ever sees."""
+    body = b"" if status == 204 else body
+    with pytest.raises(SinkUnknown, match="without a reference at /id") as caught:
+        await outcome(answer(status, body, Content_Type="text/html; charset=utf-8"))
+    assert caught.value.answered
+    assert f"{status} (text/html)" in str(caught.value) and "reference" in str(caught.value)
+    assert await outcome(answer(status, body), reference=None) == Receipt(""), "where none is promised"
 
 
-@pytest.mark.parametrize("status", [408, 409, 425, 429, 500, 501, 502, 503, 504, 507, 599])
+@pytest.mark.parametrize(("status", "counts"), [(201, True), (202, True), (200, False), (204, False)])
+async def test_a_location_is_a_reference_where_it_names_what_was_made(status: int, counts: bool) -> None:
+    there = answer(status, b"", Location="/tickets/9")
+    if counts:
+        assert await outcome(there) == await outcome(there, reference=None) == Receipt("/tickets/9")
+    else:
+        with pytest.raises(SinkUnknown):
+            await outcome(there)
+
+
+@pytest.mark.parametrize("status", [408, 409, 425, 429, 500, 502, 503, 504, 507, 599])
 async def test_busy(status: int) -> None:
     with pytest.raises(SinkBusy) as caught:
         await outcome(answer(status, b"later"))
     assert caught.value.retry_after_s is None
     assert caught.value.retriable
-    assert caught.value.may_exist == (status in {500, 502, 504})
+    assert caught.value.may_exist == (status in {409, 500, 502, 504})
 
 
-@pytest.mark.parametrize("status", [400, 401, 403, 404, 405, 410, 413, 415, 422, 451])
+@pytest.mark.parametrize("status", [400, 413, 422, 451])
 async def test_rejected_with_the_start_of_its_reason(status: int) -> None:
     with pytest.raises(SinkRejected) as caught:
         await outcome(answer(status, b"because " + b"x" * 10_000))
@@ -113,6 +129,32 @@ async def test_rejected_with_the_start_of_its_reason(status: int) -> None:
     assert caught.value.body.startswith("because xxx")
     assert len(caught.value.body) == 4096
     assert str(status) in str(caught.value)
+
+
+@pytest.mark.parametrize("status", [401, 403, 404, 405, 407, 410, 415, 501, 511])
+async def test_a_server_that_refuses_us_refuses_no_ticket(status: int) -> None:
+    with pytest.raises(SinkMisconfigured, match=rf"answers {status} \(token\s+expired xxx") as caught:
+        await outcome(answer(status, b"token  expired\n" + b"x" * 10_000))
+    assert caught.value.retriable
+    assert "correct url, headers" in str(caught.value) and len(str(caught.value)) < 400
+
+
+async def test_a_renewed_secret_counts_without_a_restart(tmp_path: Path) -> None:
+    async def guarded(request: Request, writer: asyncio.StreamWriter) -> None:
+        known = request.headers["authorization"] == "Token new-token-1"
+        await answer(201 if known else 401, b'{"id": 5}')(request, writer)
+
+    (tmp_path / "token").write_text("Token old-token-1")
+    async with Web(guarded) as web:
+        async with sink(web, tmp_path, headers={"Authorization": {"file": "token"}}) as itsm:
+            with pytest.raises(SinkMisconfigured):
+                await itsm.create(PLAIN)
+            (tmp_path / "token").unlink()
+            with pytest.raises(SinkMisconfigured, match="token does not exist"):
+                await itsm.create(PLAIN)
+            (tmp_path / "token").write_text("Token new-token-1")
+            assert await itsm.create(PLAIN) == Receipt("5")
+    assert len(web.requests) == 2, "without its secret nothing goes out"
 
 
 @pytest.mark.parametrize(
@@ -137,7 +179,8 @@ async def test_a_redirect_is_refused_and_named(status: int, tmp_path: Path) -> N
         target = f"{elsewhere.url}/steal?token=abc"
         async with Web(answer(status, Location=target)) as web:
             async with sink(web, tmp_path, headers={"X-Token": {"file": "token"}}) as itsm:
-                with pytest.raises(SinkRejected, match=r"redirect to http://127\.0\.0\.1:") as caught:
+                expected = SinkUnknown if status in (302, 303) else SinkMisconfigured
+                with pytest.raises(expected, match=r"redirect to http://127\.0\.0\.1:") as caught:
                     await itsm.create(PLAIN)
     assert elsewhere.requests == []
     assert "abc" not in str(caught.value)
@@ -219,7 +262,7 @@ async def test_find_with_404_is_none() -> None:
 )
 async def test_find_never_takes_a_failure_for_none(handler: Handler) -> None:
     async with Web(handler) as web, sink(web, find=by_key(web)) as itsm:
-        with pytest.raises(SinkBusy):
+        with pytest.raises((SinkBusy, SinkMisconfigured)):
             await itsm.find("abc1")
         assert not (await itsm.check()).ok
 
@@ -233,10 +276,11 @@ async def test_find_that_gets_no_answer_is_busy() -> None:
             await itsm.find("abc1")
 
 
-@pytest.mark.parametrize("status", [401, 403, 302])
-async def test_find_that_is_not_allowed_is_rejected(status: int) -> None:
+@pytest.mark.parametrize("status", [400, 401, 403, 405, 410, 422, 301, 302])
+async def test_find_that_is_not_allowed_is_a_fault_of_the_site_file(status: int) -> None:
+    """Whatever is wrong with the search: the ticket is not refused by it."""
     async with Web(answer(status)) as web, sink(web, find=by_key(web)) as itsm:
-        with pytest.raises(SinkRejected):
+        with pytest.raises(SinkMisconfigured, match=rf"GET http://.*/search answers {status}"):
             await itsm.find("abc1")
         assert not (await itsm.check()).ok
 

@@ -1,4 +1,4 @@
-"""Retry-After in both forms, JSON pointers, references."""
+"""What a status says of a ticket, Retry-After in both forms, JSON pointers, references."""
 
 from __future__ import annotations
 
@@ -9,9 +9,31 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connectors.http_answer import reference_at, resolve, retry_after_s
+from connectors.http_answer import Says, reference_at, resolve, retry_after_s, says
 
 NOW = "Wed, 21 Oct 2026 07:28:00 GMT"
+
+
+STATUSES = {
+    Says.CREATED: range(200, 300),
+    Says.ELSEWHERE: (302, 303),
+    Says.BUSY: (408, 409, 423, 425, 429, 500, 502, 503, 504, 506, 507, 508, 510, 520, 599),
+    Says.MISCONFIGURED: (
+        *(300, 301, 304, 305, 307, 308),
+        *(401, 402, 403, 404, 405, 406, 407, 410, 411, 414, 415, 421, 426, 431),
+        *(501, 505, 511),
+    ),
+    Says.REFUSED: (400, 412, 413, 416, 417, 418, 422, 424, 428, 451, 499),
+}
+
+
+@pytest.mark.parametrize("meaning", STATUSES)
+def test_what_a_status_says_of_a_ticket(meaning: Says) -> None:
+    assert {status: says(status) for status in STATUSES[meaning]} == dict.fromkeys(STATUSES[meaning], meaning)
+
+
+def test_every_status_says_something_and_only_2xx_says_created() -> None:
+    assert [status for status in range(100, 600) if says(status) is Says.CREATED] == list(range(200, 300))
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 
 from pipeline.stages import deliver
 from pipeline.stages.alarm import Alarms
-from pipeline.stages.deliver import BREAKER_AFTER, Deliver
+from pipeline.stages.deliver import BREAKER_AFTER, MISCONFIGURED_REST_S, Deliver
 from pipeline.stages.facts import Facts
 from pipeline.stages.route import RouteConfig, Router
 from pipeline.store import outbox, reviews
@@ -22,7 +22,7 @@ from pipeline.store.codec import to_us
 from pipeline.store.engine import Store
 from pipeline.store.outbox import OutboxRow, OutboxState
 from pipeline.telemetry import Metrics
-from schemas.errors import SinkBusy, SinkRejected, StoreUnavailable
+from schemas.errors import SinkBusy, SinkMisconfigured, SinkRejected, SinkUnknown, StoreUnavailable
 
 S = 1_000_000
 
@@ -40,7 +40,13 @@ class Desk:
 
     def start(self) -> None:
         """A new process on the same store."""
-        self.deliver = Deliver(self.sink, self.store, asyncio.Event(), Metrics(), lambda: self.now_us)
+        self.metrics = Metrics()
+        self.deliver = Deliver(self.sink, self.store, asyncio.Event(), self.metrics, lambda: self.now_us)
+
+    def shows(self) -> tuple[str, str | None, float | None]:
+        """The sink's state and last error in `andon status`, and its metric."""
+        metric = self.metrics.registry.get_sample_value("andon_sink_misconfigured", {"sink": self.sink.name})
+        return self.deliver.standing["state"], self.deliver.standing["last_error"], metric
 
     async def raise_alarm(self, asset: str = "press", kind: str = "raise") -> None:
         self._seq += 1
@@ -159,13 +165,92 @@ async def test_a_sink_that_fails_and_fails_is_left_alone_then_tried_with_one(
 
 
 async def test_refused_for_good_is_asked_once_with_the_answer(desk: Callable[..., Desk]) -> None:
-    it = desk(SinkRejected("403 forbidden", body='{"error": "no project"}'))
+    it = desk(SinkRejected("400 bad request", body='{"error": "no project"}'))
     await it.raise_alarm()
     await it.raise_alarm("press 2")
     await it.settle()
     assert [row.state for row in it.rows()] == [OutboxState.DEAD, OutboxState.SENT]
     assert len(it.sink.calls) == 2
-    assert it.asked() == [("dead_letter", '403 forbidden {"error": "no project"}')]
+    assert it.asked() == [("dead_letter", '400 bad request {"error": "no project"}')]
+
+
+DENIED = SinkMisconfigured("401: token expired")
+YES = SinkUnknown("200 without a reference", answered=True)
+KINDS: list[dict[str, bool]] = [{}, {"idempotent": True}, {"searchable": True}]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_sink_that_refuses_us_holds_every_ticket_until_it_does_not(
+    desk: Callable[..., Desk], kind: dict[str, bool]
+) -> None:
+    it = desk(*[DENIED] * 30, **kind)
+    for n in range(6):
+        await it.raise_alarm(f"press {n}")
+    assert it.shows() == ("ok", None, 0)
+    await it.pass_time(0)
+    first = len(it.sink.calls)
+    assert it.shows() == ("misconfigured", "401: token expired", 1)
+    for _ in range(10):
+        await it.pass_time(MISCONFIGURED_REST_S / 2 + 1)
+    assert len(it.sink.calls) == first + 5, "one request a rest, not one a ticket"
+    assert {row.state for row in it.rows()} == {OutboxState.QUEUED} and it.asked() == []
+    it.start()
+    await it.pass_time(0)
+    assert it.shows()[0] == "misconfigured", "after a restart, too"
+    it.sink.script.clear()
+    await it.settle(MISCONFIGURED_REST_S, 5)
+    assert {row.state for row in it.rows()} == {OutboxState.SENT}
+    assert it.shows() == ("ok", None, 0)
+    assert set(it.sink.tickets.values()) == {1}
+
+
+async def test_a_ticket_that_is_refused_shows_that_we_are_not(desk: Callable[..., Desk]) -> None:
+    it = desk(DENIED, SinkRejected("422: no title"))
+    await it.raise_alarm()
+    await it.pass_time(0)
+    await it.pass_time(MISCONFIGURED_REST_S)
+    assert it.shows() == ("ok", "422: no title", 0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "made", "state", "calls"),
+    [
+        ({}, True, OutboxState.UNKNOWN, 1),
+        ({}, False, OutboxState.UNKNOWN, 1),
+        ({"searchable": True}, True, OutboxState.SENT, 1),
+        ({"searchable": True}, False, OutboxState.UNKNOWN, 1),
+        ({"idempotent": True}, True, OutboxState.SENT, 2),
+        ({"idempotent": True}, False, OutboxState.SENT, 2),
+    ],
+)
+async def test_a_yes_that_names_no_ticket_is_never_taken_for_one(
+    desk: Callable[..., Desk], kind: dict[str, bool], made: bool, state: OutboxState, calls: int
+) -> None:
+    """Looked up, sent again where keys count, or asked of a person; a second ticket never comes of it."""
+    it = desk(YES, **kind)
+    await it.raise_alarm()
+    await it.pass_time(0)
+    if made:
+        it.sink.keep(it.sink.calls[0])
+    assert it.shows() == ("misconfigured", "200 without a reference", 1)
+    await it.settle(MISCONFIGURED_REST_S, 5)
+    assert (it.rows()[0].state, len(it.sink.calls)) == (state, calls)
+    assert len(it.asked()) == (state is OutboxState.UNKNOWN)
+    assert it.sink.tickets.total() == (made or bool(kind.get("idempotent")))
+
+
+async def test_nothing_is_waited_for_that_cannot_go_out_now(desk: Callable[..., Desk]) -> None:
+    """What a drain waits for: neither a sink that rests, nor tickets of one that the site file dropped."""
+    it = desk(DENIED)
+    assert it.deliver.idle()
+    await it.raise_alarm()
+    assert not it.deliver.idle()
+    await it.pass_time(0)
+    assert it.deliver.idle()
+    it.now_us += int(MISCONFIGURED_REST_S * S)
+    assert not it.deliver.idle()
+    it.sink.name = "another"
+    assert it.deliver.idle()
 
 
 @pytest.mark.parametrize("answer", [LOST_AFTER, LOST_BEFORE])
