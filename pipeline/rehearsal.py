@@ -138,7 +138,8 @@ class Rehearsal:
             record["severity"] = decision.severity.label
             record["category"] = decision.category.label
             record["action"] = decision.action.label
-            record["reasons"] = [row.reason, *judged.change.checked.details]
+            checked = judged.change.checked
+            record["reasons"] = [row.reason, *checked.details, *checked.remarks]
         return record
 
     def _judged(self, event: Event | None) -> Judged | None:
@@ -183,7 +184,7 @@ def _fields(event: Event | None, judged: Judged | None) -> dict[str, Any]:
 
 def _field(value: FieldValue, text: str) -> dict[str, Any]:
     return {
-        "value": value.span.of(text) if value.span is not None else None,
+        "value": value.span.of(text) if value.span is not None and value.null is not Null.UNSURE else None,
         "null": str(value.null) if value.null is not None else None,
         "normalised": value.normalised,
         "origin": value.origin,

@@ -61,6 +61,7 @@ class Decider:
         self._min = confidence_min
         self._codes = dict(code_severities or {})
         self._setpoints = tuple(rule for rule in self._rules.all if rule.has_setpoint)
+        self._watching = {rule.id: rule.when.field for rule in rules if rule.when.field is not None}
         self._named = frozenset(rule.clears for rule in rules if rule.clears) & {rule.id for rule in rules}
         self._named |= {rule.config.id for rule in self._setpoints}
 
@@ -77,6 +78,14 @@ class Decider:
         """The fields of a line that may change how bad it is: those of rules, and codes that state it."""
         codes = [name for name, config in profile.fields.items() if config.type is FieldType.CODE]
         return self._rules.look_at(profile) | frozenset(codes if self._codes else ())
+
+    def rests_on(self, decision: Decision, looked_at: frozenset[str]) -> frozenset[str]:
+        """The fields without which a line's decision cannot stand: the setpoint of a rule that decided, and
+        of a mere warning every field that could have made it worse (see `look_at`).
+        """
+        by = (decision.rule, decision.severity.rule, decision.category.rule, decision.action.rule)
+        fields = frozenset(self._watching[rule] for rule in by if rule in self._watching)
+        return fields | looked_at if decision.severity.label == Severity.WARNING else fields
 
     def is_routine(self, line: LogLine, facts: Facts, verdict: Verdict) -> bool:
         """Whether `decide` and `returns` leave nothing to do for a line without the fields of `look_at`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from pipeline.fields.definition import Profile
@@ -11,7 +12,7 @@ from pipeline.stages.decide import ROUTINE, Decider
 from pipeline.stages.facts import Facts, facts
 from pipeline.stages.validate import Checked, Validator
 from schemas.events import Event, EventId, LogLine
-from schemas.extraction import Extraction, Verdict
+from schemas.extraction import Extraction, FieldType, Null, Verdict
 from schemas.ticket import Outcome, Settlement
 
 _UNREAD = Extraction({}, "")
@@ -48,13 +49,14 @@ class Judge:
         self._decider = decider
         self._validator = validator
         self._profile = profile
-        self._min = confidence_min
+        self.confidence_min = confidence_min
         self._live = live
         self._looked_at = decider.look_at(profile)
+        self._assets = frozenset(n for n, config in profile.fields.items() if config.type is FieldType.ASSET)
 
     def early(self, event: Event) -> Judged | None:
         """The judgement of a line that a discard rule ends unread, else None."""
-        about = facts(event, None, self._profile, self._min)
+        about = facts(event, None, self._profile, self.confidence_min)
         decision = self._decider.early(event, about)
         if decision is None:
             return None
@@ -68,7 +70,7 @@ class Judge:
         fields = lesson.plan.fields
         if any(name not in fields or fields[name].place is not None for name in self._looked_at):
             return False
-        about = facts(line, None, self._profile, self._min)
+        about = facts(line, None, self._profile, self.confidence_min)
         return self._decider.is_routine(line, about, lesson.verdict(_UNREAD))
 
     def judge(
@@ -79,12 +81,22 @@ class Judge:
         pattern_id: int | None = None,
         document: EventId | None = None,
     ) -> Judged:
-        """A Reading, or a line with what was read from it. `document` as from decode.documents."""
-        about = facts(event, extraction, self._profile, self._min)
+        """A Reading, or a line with what was read from it. `document` as from decode.documents.
+
+        Rules see a value that is not sure, so that a fault is not taken for routine, and validation then
+        holds it back; nothing returns to normal by such a value, and none goes into a ticket.
+        """
+        about = facts(event, extraction, self._profile, self.confidence_min)
         decision = self._decider.decide(event, about, extraction, verdict)
         cause = self._decider.cause(decision, about, pattern_id)
         about = _without_cause(about, cause)
-        checked = Checked() if decision.discard else self._validator.check(event, extraction, decision)
+        checked = Checked()
+        if not decision.discard:
+            rests_on = self._decider.rests_on(decision, self._looked_at)
+            if not about.named and about.component is None:
+                rests_on |= self._assets  # two machines' faults must not become one alarm
+            checked = self._validator.check(event, extraction, decision, rests_on)
+        extraction = self._sure(extraction, checked.unsure)
         return Judged(
             Change(
                 event=event,
@@ -99,6 +111,18 @@ class Judge:
                 pattern_id=pattern_id,
             )
         )
+
+    def _sure(self, extraction: Extraction | None, unsure: Collection[str]) -> Extraction | None:
+        """The extraction with nothing in it that is not sure: such values are null, where they stand is
+        kept."""
+        if extraction is None:
+            return None
+        doubtful = {
+            name: replace(value, null=Null.UNSURE, normalised=None)
+            for name, value in extraction.fields.items()
+            if name in unsure or (value.span is not None and value.confidence < self.confidence_min)
+        }
+        return replace(extraction, fields={**extraction.fields, **doubtful}) if doubtful else extraction
 
 
 def _without_cause(about: Facts, cause: str | None) -> Facts:

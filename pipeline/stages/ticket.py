@@ -6,7 +6,7 @@ Text from a line goes in as text only: it can neither choose the template nor ad
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -15,7 +15,7 @@ from pipeline.stages.facts import shown
 from pipeline.store.alarms import Opening
 from pipeline.store.codec import from_us
 from schemas.events import EventId, LogLine, Reading
-from schemas.extraction import Choice, FieldValue
+from schemas.extraction import Choice, FieldValue, Null
 from schemas.ticket import Ticket
 
 # Titles of most ticket systems end at 255 characters or less; the rest of the line stands in the body.
@@ -116,8 +116,11 @@ def _body(ticket: Ticket) -> str:
         "Last seen": ticket.last_seen,
         "Occurrences": str(ticket.occurrences),
         "Source": f"{ticket.source} {ticket.topic}".strip(),
-        **{name: value for name, value in ticket.fields.items()},
+        **ticket.fields,
     }
+    notes = ticket.evidence.get("remarks")
+    if isinstance(notes, Sequence) and notes:
+        rows["Notes"] = "; ".join(map(str, notes))
     return "\n".join(f"{name}: {value}" for name, value in rows.items())
 
 
@@ -166,10 +169,14 @@ def evidence(change: Change) -> dict[str, object]:
 
 
 def _value(event: LogLine, value: FieldValue) -> Mapping[str, object]:
-    """A field with its origin: where it stands, who read it, how sure."""
+    """A field with its origin: where it stands, who read it, how sure. What is unsure is no value, but a
+    candidate for a person to look at."""
     span = value.span
+    written = None if span is None else span.of(event.text)
+    sure = value.null is not Null.UNSURE
     return {
-        "value": None if span is None else span.of(event.text),
+        "value": written if sure else None,
+        **({} if sure or written is None else {"candidate": written}),
         "span": None if span is None else [span.start, span.end],
         "null": None if value.null is None else str(value.null),
         "normalised": value.normalised,

@@ -2,11 +2,15 @@
 
 Only actionable events (warning and up) are looked at closely: of a routine line nobody needs the fields. An
 event whose severity is unsure goes to review anyway, and what else is wrong with it is named too.
+
+A field that cannot be read surely holds an event back only when something rests on it: the profile requires
+it, the decision does (see Decider.rests_on), or the alarm's name, where neither topic nor payload says which
+machine it is. Any other one is left out, and the ticket says so: a fault does not wait for a time stamp.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Set
 from dataclasses import dataclass, field
 from datetime import tzinfo
 from itertools import combinations
@@ -33,13 +37,15 @@ _NUMERIC = frozenset({FieldType.QUANTITY, FieldType.NUMBER})
 class Checked:
     """`reasons` hold the event back, in the order found. `details` say each with its values, for people.
 
-    `passed` names the checks that held, `remarks` what is odd but holds nothing back.
+    `passed` names the checks that held, `remarks` what is odd but holds nothing back. `unsure` are fields
+    that have no value to rely on, whether they hold the event back or not.
     """
 
     reasons: list[str] = field(default_factory=list)
     details: list[str] = field(default_factory=list)
     passed: list[str] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
+    unsure: list[str] = field(default_factory=list)
 
     def fail(self, reason: str, detail: str) -> None:
         if reason not in self.reasons:
@@ -56,7 +62,14 @@ class Validator:
         self._timezone = timezone
         self._min = confidence_min
 
-    def check(self, event: Event, extraction: Extraction | None, decision: Decision) -> Checked:
+    def check(
+        self,
+        event: Event,
+        extraction: Extraction | None,
+        decision: Decision,
+        rests_on: Set[str] = frozenset(),
+    ) -> Checked:
+        """`rests_on` are the fields that the decision and the alarm's name cannot do without."""
         checked = Checked()
         self._labelled(decision, checked)
         if decision.discard or not (is_actionable(decision) or decision.severity.label is None):
@@ -64,7 +77,7 @@ class Validator:
         if isinstance(event, LogLine):
             for name, config in self._profile.fields.items():
                 value = extraction.fields.get(name, FieldValue()) if extraction else FieldValue()
-                self._field(event, name, config, value, checked)
+                self._field(event, name, config, value, config.required or name in rests_on, checked)
             if extraction is not None:
                 self._across(extraction, decision, checked)
         return checked
@@ -85,28 +98,41 @@ class Validator:
                 checked.passed.append(f"{what} is configured")
 
     def _field(
-        self, event: LogLine, name: str, config: FieldConfig, value: FieldValue, checked: Checked
+        self,
+        event: LogLine,
+        name: str,
+        config: FieldConfig,
+        value: FieldValue,
+        needed: bool,
+        checked: Checked,
     ) -> None:
         if value.null is Null.UNSURE:
-            checked.fail(f"unsure_{name}", f"{name}: the reader cannot tell")
+            _unsure(name, config, "the reader cannot tell", needed, checked)
         elif value.span is None:
             if config.required:
                 checked.fail("missing_required", f"{name} is required and the line does not carry it")
         elif value.confidence < self._min:
-            written = value.span.of(event.text)
-            checked.fail(f"unsure_{name}", f"{name}: {written!r} read with {value.confidence:.0%}")
+            why = f"{value.span.of(event.text)!r} read with {value.confidence:.0%}"
+            _unsure(name, config, why, needed, checked)
         else:
-            self._value(event, name, config, value, checked)
+            self._value(event, name, config, value, needed, checked)
 
     def _value(
-        self, event: LogLine, name: str, config: FieldConfig, value: FieldValue, checked: Checked
+        self,
+        event: LogLine,
+        name: str,
+        config: FieldConfig,
+        value: FieldValue,
+        needed: bool,
+        checked: Checked,
     ) -> None:
         """A span that is sure of being the field's: is what it says possible?"""
         assert value.span is not None
         worth = self._worth(event, config, value)
-        shown = f"{name} {value.span.of(event.text)!r}"
+        written = repr(value.span.of(event.text))
+        shown = f"{name} {written}"
         if worth.null is Null.UNSURE or worth.problem in ("ambiguous_time", "ambiguous_number"):
-            checked.fail(f"unsure_{name}", f"{shown} reads two ways")
+            _unsure(name, config, f"{written} reads two ways", needed, checked)
         elif worth.null is Null.BAD or value.null is Null.BAD:
             reason = _REASONS.get(worth.problem or "", worth.problem or "bad_value")
             if config.required:
@@ -136,19 +162,32 @@ class Validator:
 
     def _across(self, extraction: Extraction, decision: Decision, checked: Checked) -> None:
         """Rules over several fields and the decision."""
-        for one, other in _shared(self._profile, extraction):
+        for one, other in _shared(self._profile, extraction, checked.unsure):
             checked.fail("shared_value", f"{one} and {other} are read from the same characters")
         if decision.transition is Transition.CLEAR and decision.clears is None and is_actionable(decision):
             severity = Severity(str(decision.severity.label))
             checked.fail("contradiction", f"reads as a return to normal and as {severity}")
 
 
-def _shared(profile: Profile, extraction: Extraction) -> Iterator[tuple[str, str]]:
+def _unsure(name: str, config: FieldConfig, why: str, needed: bool, checked: Checked) -> None:
+    """A field without a value to rely on: it holds the event back where something rests on it."""
+    checked.unsure.append(name)
+    if needed:
+        checked.fail(f"unsure_{name}", f"{name}: {why}")
+    else:
+        what = "the line's own time" if config.type is FieldType.TIMESTAMP else "it"
+        checked.remarks.append(f"{name}: {what} could not be read surely ({why})")
+
+
+def _shared(profile: Profile, extraction: Extraction, unsure: Collection[str]) -> Iterator[tuple[str, str]]:
     """Pairs of measured fields that claim the same number: at most one of them is right."""
     measured = [
         (name, value.span)
         for name, value in extraction.fields.items()
-        if value.span is not None and name in profile.fields and profile.fields[name].type in _NUMERIC
+        if value.span is not None
+        and name not in unsure
+        and name in profile.fields
+        and profile.fields[name].type in _NUMERIC
     ]
     for (one, first), (other, second) in combinations(measured, 2):
         if first.overlaps(second):

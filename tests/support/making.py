@@ -17,11 +17,11 @@ from pipeline.stages.decode import Decoded, Decoder
 from pipeline.stages.facts import Facts
 from pipeline.stages.options import Limits
 from pipeline.stages.route import RouteConfig, Router
-from pipeline.store import events, tables
+from pipeline.store import events, outbox, tables
 from pipeline.store.codec import to_us
 from schemas.events import Event, EventId, LogLine, Message, Reading
 from schemas.extraction import Choice, Decision, Severity, Tier, Transition
-from schemas.ticket import Settlement
+from schemas.ticket import Settlement, Ticket
 
 NOW = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -137,6 +137,11 @@ class Plant:
         with self.engine.connect() as connection:
             query = table.select().order_by(*(table.c[name] for name in order or ("id",)))
             return [dict(row._mapping) for row in connection.execute(query)]
+
+    def tickets(self) -> list[Ticket]:
+        """Every ticket asked for, oldest first."""
+        with self.engine.connect() as connection:
+            return [row.intent.ticket for row in reversed(outbox.recent(connection, 1000))]
 
 
 def memory() -> Engine:

@@ -2,29 +2,37 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, cast
 
+import pytest
 from making import BERLIN, LABELS, PROFILE, Plant, line, reading
+
+from pipeline.fields.definition import Profile
 
 from pipeline.stages.decide import Decider, RuleConfig
 from pipeline.stages.judge import Judge
+from pipeline.stages.route import RouteConfig
+from pipeline.stages.ticket import evidence
 from pipeline.stages.validate import Validator
 from pipeline.store.tables import openings
-from schemas.extraction import Choice, Extraction, FieldValue, Null, Span, Tier, Verdict
+from schemas.extraction import Choice, Extraction, FieldValue, Null, Severity, Span, Tier, Verdict
 from schemas.ticket import Outcome
 
 
-def judge(*rules: dict[str, Any], live: bool = True) -> Judge:
-    decider = Decider([RuleConfig.model_validate(rule) for rule in rules], LABELS, 0.8)
-    return Judge(decider, Validator(PROFILE, LABELS, BERLIN, 0.8), PROFILE, 0.8, live)
+def judge(
+    *rules: dict[str, Any], live: bool = True, profile: Profile = PROFILE, codes: Mapping[str, Severity] = {}
+) -> Judge:
+    decider = Decider([RuleConfig.model_validate(rule) for rule in rules], LABELS, 0.8, codes)
+    return Judge(decider, Validator(profile, LABELS, BERLIN, 0.8), profile, 0.8, live)
 
 
 NOISE = {"id": "noise", "when": {"text": "heartbeat"}, "discard": True}
 HOT = {"id": "hot", "when": {"metric": "temp", "above": 80, "deadband": 2}, "severity": "error"}
 
 
-def read(severity: str, device: FieldValue | None = None) -> dict[str, Any]:
-    extraction = Extraction({"device": device or FieldValue()}, "rules:1")
+def read(severity: str, device: FieldValue | None = None, **others: FieldValue) -> dict[str, Any]:
+    extraction = Extraction({"device": device or FieldValue(), **others}, "rules:1")
     return {"extraction": extraction, "verdict": Verdict(extraction, Choice(severity, 0.95, Tier.MODEL))}
 
 
@@ -36,11 +44,80 @@ def test_routine_and_discarded_lines_are_settled() -> None:
     assert judge(NOISE).early(line("else")) is None
 
 
+UNSURE = FieldValue(null=Null.UNSURE)
+
+
 def test_unsure_lines_are_asked_and_raise_nothing() -> None:
-    judged = judge().judge(line(), **read("error", FieldValue(null=Null.UNSURE)))
+    fields = {"device": PROFILE.fields["device"].model_copy(update={"required": True})}
+    needs = PROFILE.model_copy(update={"fields": PROFILE.fields | fields})
+    judged = judge(profile=needs).judge(line(), **read("error", UNSURE))
     assert judged.settlement is None
     assert judged.reasons == ("unsure_device",)
     assert judge().judge(line()).reasons == ("unsure_severity",)
+
+
+STAMPED = "06:41:10 02/01/2026 bearing 92 C, limit 90, E207"
+
+
+def value(word: str, confidence: float, normalised: str | float | None = None) -> FieldValue:
+    start = STAMPED.index(word)
+    return FieldValue(Span(start, start + len(word)), None, normalised, confidence=confidence)
+
+
+@pytest.mark.parametrize("severity", ["warning", "error", "critical"])
+@pytest.mark.parametrize("name", ["timestamp", "device", "error_code", "temperature"])
+def test_a_fault_does_not_wait_for_a_field_that_nothing_rests_on(severity: str, name: str) -> None:
+    """And what is unsure is a value nowhere: not in the ticket, not in its name, not in its evidence."""
+    words = {"timestamp": STAMPED[:19], "device": "bearing", "error_code": "E207", "temperature": "92"}
+    doubtful = value(words[name], 0.95 if name == "timestamp" else 0.5)
+    judged = judge().judge(line(STAMPED, asset="p7"), pattern_id=3, **read(severity, **{name: doubtful}))
+    change = judged.change
+    assert judged.reasons == () and change.raises
+    assert str(change.key) == "p7|pattern:3"
+    plant = Plant([RouteConfig(id="all", sink="board", ticket_from=Severity.WARNING)])
+    plant.apply(change)
+    (ticket,) = plant.tickets()
+    assert name not in ticket.fields
+    assert change.extraction is not None and change.extraction.fields[name].null is Null.UNSURE
+    record = evidence(change)
+    shown = cast(dict[str, dict[str, Any]], record["fields"])[name]
+    assert (shown["value"], shown["null"], shown["normalised"]) == (None, "unsure", None)
+    assert shown["candidate"] == words[name]
+
+
+def test_an_unsure_asset_holds_where_nothing_else_names_the_machine() -> None:
+    """Otherwise the faults of all machines of a file were one alarm."""
+    unnamed = judge().judge(line(STAMPED), **read("critical", value("bearing", 0.5)))
+    assert unnamed.reasons == ("unsure_device",)
+    assert judge().judge(line(STAMPED, asset="p7"), **read("critical", value("bearing", 0.5))).reasons == ()
+
+
+def test_the_ticket_names_what_could_not_be_read() -> None:
+    plant = Plant()
+    plant.apply(judge().judge(line(STAMPED), **read("critical", timestamp=value(STAMPED[:19], 0.95))).change)
+    (ticket,) = plant.tickets()
+    assert "Notes: timestamp: the line's own time could not be read surely" in ticket.body
+
+
+WATCHED = {"id": "hot", "when": {"field": "temperature", "above": 90}, "severity": "critical"}
+
+
+def test_a_setpoint_that_is_passed_by_an_unsure_value_is_a_persons_to_decide() -> None:
+    hot = judge(WATCHED).judge(line(STAMPED), **read("info", temperature=value("92", 0.5, 92.0)))
+    assert hot.reasons == ("unsure_temperature",)
+    back = judge(WATCHED).judge(line(STAMPED), **read("info", temperature=value("92", 0.5, 20.0)))
+    assert back.change.returns == (), "nothing returns to normal by a guess"
+    sure = judge(WATCHED).judge(line(STAMPED), **read("info", temperature=value("92", 0.9, 20.0)))
+    assert sure.change.returns == ("hot",)
+
+
+def test_what_could_be_worse_by_a_field_that_is_unsure_is_a_persons_to_decide() -> None:
+    """A warning is kept without a ticket: it must not be an error that was read badly."""
+    listed = judge(codes={"E207": Severity.CRITICAL})
+    doubtful = read("warning", error_code=value("E207", 0.5))
+    assert listed.judge(line(STAMPED), **doubtful).reasons == ("unsure_error_code",)
+    assert judge(WATCHED).judge(line(STAMPED), **read("warning", temperature=UNSURE)).reasons
+    assert listed.judge(line(STAMPED), **read("error", error_code=value("E207", 0.5))).reasons == ()
 
 
 def test_a_sure_fault_goes_to_the_alarm_stage_under_its_asset() -> None:

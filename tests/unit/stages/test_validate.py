@@ -51,6 +51,7 @@ def field(type_: str, **given: Any) -> dict[str, Any]:
     return {"type": type_, "description": "x", **given}
 
 
+UNSURE = FieldValue(null=Null.UNSURE)
 NARROW = field("quantity", unit="°C", range=[0, 50])
 
 
@@ -64,8 +65,8 @@ def test_a_sound_event_passes_and_says_what_held() -> None:
     ("profile", "read", "reason", "detail"),
     [
         ({"device": field("asset", required=True)}, {}, "missing_required", "device is required"),
-        ({}, {"device": FieldValue(null=Null.UNSURE)}, "unsure_device", "cannot tell"),
-        ({}, {"device": at("Fan 2", 0.5)}, "unsure_device", "50%"),
+        ({"device": field("asset", required=True)}, {"device": UNSURE}, "unsure_device", "cannot tell"),
+        ({"device": field("asset", required=True)}, {"device": at("Fan 2", 0.5)}, "unsure_device", "50%"),
         ({}, {"temperature": at("93", normalised=480.0)}, "out_of_range", "480 °C, outside -40..200 °C"),
         (
             {"temperature": field("quantity", unit="°C", range=[0, 50])},
@@ -88,6 +89,35 @@ def test_what_holds_an_event_back(
     assert routine.reasons == [], "of a routine line nobody needs the fields"
 
 
+AMBIGUOUS = "06:41:10 02/01/2026 Fan 2 E207 temp 93 °C"
+
+
+def test_what_nothing_rests_on_is_left_out_and_named() -> None:
+    stamp = FieldValue(Span(0, 19), None, None, confidence=0.95)
+    for checked in (
+        check(text=AMBIGUOUS, timestamp=stamp),
+        check(timestamp=at("2026-03-02", 0.5)),
+        check(timestamp=UNSURE),
+    ):
+        assert (checked.reasons, checked.unsure) == ([], ["timestamp"])
+        assert checked.remarks[0].startswith("timestamp: the line's own time could not be read surely (")
+        assert not any("timestamp" in held for held in checked.passed)
+    required = {"timestamp": field("timestamp", required=True)}
+    assert check(required, text=AMBIGUOUS, timestamp=stamp).reasons == ["unsure_timestamp"]
+
+
+def test_what_the_decision_rests_on_holds_the_event_back() -> None:
+    validator = Validator(PROFILE, LABELS, BERLIN, 0.8)
+    read = Extraction({"device": UNSURE, "temperature": UNSURE})
+    checked = validator.check(line(TEXT), read, decided(), {"temperature"})
+    assert (checked.reasons, checked.unsure) == (["unsure_temperature"], ["device", "temperature"])
+
+
+def test_a_number_that_is_unsure_is_shared_with_nobody() -> None:
+    checked = check({"speed": field("quantity")}, speed=at("93", 0.5), temperature=at("93"))
+    assert checked.reasons == []
+
+
 def test_units_count_in_ranges() -> None:
     text = "temp 93 °F"
     read = {"temperature": FieldValue(Span(5, 7), None, None, tier=Tier.MODEL)}
@@ -106,8 +136,10 @@ def test_a_dead_clock_is_remarked_and_holds_back_only_where_time_is_required(sta
 
 
 def test_an_unsure_severity_is_named_with_all_else_that_is_wrong() -> None:
-    checked = check(decision=decided(None), device=FieldValue(null=Null.UNSURE))
+    required = {"device": field("asset", required=True)}
+    checked = check(required, decision=decided(None), device=UNSURE, temperature=UNSURE)
     assert checked.reasons == ["unsure_severity", "unsure_device"]
+    assert "temperature" in checked.remarks[0]
 
 
 @pytest.mark.parametrize("what", ["category", "action"])
