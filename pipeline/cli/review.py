@@ -49,7 +49,8 @@ def approve(
     who: Who = "",
     as_json: JsonFlag = False,
 ) -> None:
-    """What was read is right: teach it to the pattern and let the held events go."""
+    """What `review show` shows is right: teach it to the pattern and let the held events go. What is empty
+    there stays unsure."""
     _report(ask(Path(site), "review.approve", id=number, who=_who(who), group=not only), as_json)
 
 
@@ -75,7 +76,8 @@ def correct(
     who: Who = "",
     as_json: JsonFlag = False,
 ) -> None:
-    """Say what is right: it is taught to the whole pattern, and the held events follow it."""
+    """Say what is right: it is taught to the whole pattern, and the held events follow it. What you do not
+    mention stays as it was read."""
     said: dict[str, Any] = {
         "values": dict(map(_pair, values or [])),
         "spans": {name: _span(span) for name, span in map(_pair, spans or [])},

@@ -5,9 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from pipeline.fields import Labels, Profile
-from pipeline.patterns import PERSON, Lesson, Trust, learn, sign
+from pipeline.patterns import PERSON, Lesson, Plan, Trust, learn, sign
+from pipeline.patterns.plan import FieldPlan
+from pipeline.stages.judge import Judged
 from schemas.errors import AndonError
 from schemas.events import LogLine
 from schemas.extraction import Choice, Extraction, FieldValue, Null, Severity, Span, Tier, Transition
@@ -35,66 +38,114 @@ class Correction:
     action: str | None = None
 
 
-def lesson_of(
-    line: LogLine,
-    read: Extraction | None,
-    decided: Lesson | None,
-    correction: Correction,
-    profile: Profile,
-    labels: Labels,
-    who: str,
-) -> Lesson:
-    """The lesson that `who` teaches with a line: what was read, with the correction on top of it.
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A person's answer to one question. `shown` is what an approval confirms: the reading as the question
+    shows it."""
 
-    Raises ReviewRefused for unknown fields and labels, values that do not stand in the line, and when
-    nobody has said how severe it is.
+    who: str
+    correction: Correction
+    shown: Mapping[str, Any] | None = None
+
+    def saw(self, what: str) -> Mapping[str, Any]:
+        """A part of the reading that the person approves; empty where there is none."""
+        found = self.shown.get(what) if self.shown is not None else None
+        return found if isinstance(found, Mapping) else {}
+
+
+def lesson_of(
+    line: LogLine, known: Lesson | None, answer: Answer, profile: Profile, labels: Labels
+) -> Lesson:
+    """The lesson that a person teaches with a line: what is `known` of its pattern, with the answer on top.
+
+    What the answer states is a person's word from now on, whatever is read later. What it does not state
+    keeps the confidence and the reader that it had: a label or a field that was unsure stays unsure, and a
+    field that nobody has read yet is read with the pattern's next line. An approval states nothing; it
+    confirms what was shown, and what was empty there stays as it was.
+
+    Raises ReviewRefused for unknown fields and labels, and for values that do not stand in the line.
     """
-    extraction = _extraction(line, read, correction, profile, who)
-    severity = _choice("severity", correction.severity, decided, [str(s) for s in labels.severities])
-    if severity.label is None:
-        raise ReviewRefused(
-            f"nobody knows how severe this is yet; say one of: {', '.join(labels.severities)} (--severity)"
-        )
-    signature = sign(line.text)
-    plan = learn(line.text, signature, extraction, profile)
-    if plan is None:
-        raise ReviewRefused("a value may not begin or end with a blank; choose the words alone")
+    severity = _choice("severity", known, answer, [str(label) for label in labels.severities])
+    category = _choice("category", known, answer, list(labels.categories))
+    action = _choice("action", known, answer, list(labels.actions))
+    plan = _plan(line, known, answer, profile)
+    named = {"severity": severity, "category": category, "action": action}
     return Lesson(
-        plan=plan,
-        severity=severity,
-        category=_choice("category", correction.category, decided, list(labels.categories)),
-        action=_choice("action", correction.action, decided, list(labels.actions)),
-        transition=_transition(severity, correction, decided),
-        clears=decided.clears if decided is not None else None,
+        plan,
+        severity,
+        category,
+        action,
+        transition=_transition(severity, known, answer.correction),
+        clears=known.clears if known is not None else None,
         trust=Trust.TRUSTED,
-        agreed=1,
-        taught_by=f"{PERSON}{who}",
+        taught_by=f"{PERSON}{answer.who}",
+        unsure=tuple(
+            [name for name, how in plan.fields.items() if how.null is Null.UNSURE]
+            + [what for what, choice in named.items() if choice.label is None]
+        ),
     )
 
 
-def _extraction(
-    line: LogLine, read: Extraction | None, correction: Correction, profile: Profile, who: str
-) -> Extraction:
+def refuse_what_stays_open(
+    lesson: Lesson, judged: Judged, answer: Answer, labels: Labels, confidence_min: float
+) -> None:
+    """Raise ReviewRefused when the lesson would not let the line go: people are asked once, so an answer that
+    leaves the question open is none. `judged` is the line as the lesson judges it."""
+    severity = judged.change.decision.severity.label
+    if severity is None:
+        raise ReviewRefused(
+            f"nobody knows how severe this is yet; say one of: {', '.join(labels.severities)} (--severity)"
+        )
+    seen = severity if answer.shown is None else answer.saw("severity").get("label")
+    if seen != severity:
+        was = "without a severity" if seen is None else f"as {seen}"
+        raise ReviewRefused(f"it was shown {was}, and is read as {severity} by now; say which (--severity)")
+    for name in judged.change.checked.unsure:
+        how = lesson.plan.fields.get(name)
+        unknown = how is None or how.null is Null.UNSURE or how.confidence < confidence_min
+        if unknown and f"unsure_{name}" in judged.reasons:
+            raise ReviewRefused(
+                f"{name} is needed and unsure: give its value (--set {name}=...) or --null {name}=absent"
+            )
+
+
+def _plan(line: LogLine, known: Lesson | None, answer: Answer, profile: Profile) -> Plan:
+    """The known plan, as far as it is of today's profile, with what was stated or confirmed in its place."""
+    correction = answer.correction
+    signature = sign(line.text)
     named = {*correction.values, *correction.spans, *correction.nulls}
     unknown = named - set(profile.fields)
     if unknown:
         raise ReviewRefused(
             f"no field {', '.join(sorted(unknown))}; the profile has: {', '.join(profile.fields)}"
         )
-    fields: dict[str, FieldValue] = {}
-    for name in profile.fields:
-        stated = _stated(name, line, correction)
-        known = read.fields.get(name, FieldValue()) if read is not None else FieldValue()
-        if stated is None and known.null is Null.UNSURE:
-            raise ReviewRefused(
-                f"{name} is unsure: give its value (--set {name}=...) or --null {name}=absent"
-            )
-        fields[name] = stated or replace(known, confidence=1.0, tier=Tier.PERSON)
-    return Extraction(fields, reader=f"{PERSON}{who}", tier=Tier.PERSON)
+    stated = {name: _stated(name, line, correction) for name in named}
+    learnt = learn(line.text, signature, Extraction(stated, tier=Tier.PERSON), profile)
+    if learnt is None:
+        raise ReviewRefused("a value may not begin or end with a blank; choose the words alone")
+    fields: dict[str, FieldPlan] = {}
+    if known is not None:
+        stale = known.plan.stale_fields(profile)
+        spans = known.plan.spans(line.text, signature)
+        for name, how in known.plan.fields.items():
+            if name in profile.fields and name not in stale:
+                confirmed = _confirms(answer.saw("fields").get(name), how, spans[name])
+                fields[name] = replace(how, confidence=1.0) if confirmed else how
+    fields |= {name: learnt.fields[name] for name in named}
+    return Plan(fields, learnt.slots, f"{PERSON}{answer.who}")
 
 
-def _stated(name: str, line: LogLine, correction: Correction) -> FieldValue | None:
-    """What the correction says of one field; None when it says nothing."""
+def _confirms(seen: Any, how: FieldPlan, span: Span | None) -> bool:
+    """Whether what a person saw of a field, its value or that it has none, is what the plan reads."""
+    if not isinstance(seen, Mapping) or how.null is Null.UNSURE:
+        return False
+    if span is None:
+        return how.place is None and seen.get("null") == how.null
+    return seen.get("span") == [span.start, span.end]
+
+
+def _stated(name: str, line: LogLine, correction: Correction) -> FieldValue:
+    """What the correction says of a field that it names."""
     if name in correction.nulls:
         if correction.nulls[name] not in NULLS:
             raise ReviewRefused(f"{name}: null is {' or '.join(NULLS)}, not {correction.nulls[name]!r}")
@@ -104,9 +155,7 @@ def _stated(name: str, line: LogLine, correction: Correction) -> FieldValue | No
         if not 0 <= start < end <= len(line.text):
             raise ReviewRefused(f"{name}: [{start}, {end}) is no part of the line (0 to {len(line.text)})")
         return FieldValue(Span(start, end), None, tier=Tier.PERSON)
-    if name in correction.values:
-        return FieldValue(_find(name, correction.values[name], line.text), None, tier=Tier.PERSON)
-    return None
+    return FieldValue(_find(name, correction.values[name], line.text), None, tier=Tier.PERSON)
 
 
 def _find(name: str, value: str, text: str) -> Span:
@@ -118,17 +167,27 @@ def _find(name: str, value: str, text: str) -> Span:
     return Span(start, start + len(value))
 
 
-def _choice(what: str, stated: str | None, decided: Lesson | None, known: list[str]) -> Choice:
+def _choice(what: str, known: Lesson | None, answer: Answer, configured: list[str]) -> Choice:
+    stated: str | None = getattr(answer.correction, what)
     if stated is not None:
-        if stated not in known:
-            raise ReviewRefused(f"{what} {stated!r} is not configured; choose one of: {', '.join(known)}")
+        if stated not in configured:
+            raise ReviewRefused(
+                f"{what} {stated!r} is not configured; choose one of: {', '.join(configured)}"
+            )
         return Choice(stated, 1.0, Tier.PERSON)
-    choice: Choice = getattr(decided, what) if decided is not None else Choice()
-    return choice if choice.label is None else Choice(choice.label, 1.0, Tier.PERSON)
+    choice: Choice = getattr(known, what) if known is not None else Choice()
+    saw = answer.saw(what)
+    # What a rule decides it decides with every line: nothing of it has to be taught.
+    confirmed = choice.label is not None and saw.get("label") == choice.label and saw.get("rule") is None
+    return Choice(choice.label, 1.0, Tier.PERSON) if confirmed else choice
 
 
-def _transition(severity: Choice, correction: Correction, decided: Lesson | None) -> Transition:
-    """A severity that the person states raises or not by itself; otherwise what was read stays."""
-    if correction.severity is None and decided is not None:
-        return decided.transition
-    return Transition.NONE if severity.label == Severity.INFO else Transition.RAISE
+def _transition(severity: Choice, known: Lesson | None, correction: Correction) -> Transition:
+    """What was read of it stays, but where the person's severity says otherwise: one above info raises, and
+    info does not. A return to normal is info."""
+    read = known.transition if known is not None else None
+    if correction.severity is None and read is not None:
+        return read
+    if severity.label == Severity.INFO:
+        return Transition.CLEAR if read is Transition.CLEAR else Transition.NONE
+    return Transition.RAISE

@@ -15,7 +15,13 @@ from typing import Any
 from sqlalchemy import Connection
 
 from pipeline.patterns import Book, Kept, Match, Taught, Teaching, keep
-from pipeline.review.correction import Correction, ReviewRefused, lesson_of
+from pipeline.review.correction import (
+    Answer,
+    Correction,
+    ReviewRefused,
+    lesson_of,
+    refuse_what_stays_open,
+)
 from pipeline.stages.feed import Feed
 from pipeline.stages.judge import Judged
 from pipeline.stages.settle import Settler
@@ -25,7 +31,6 @@ from pipeline.store.codec import load_event, now_us
 from pipeline.store.engine import Store
 from pipeline.store.reviews import Review, ReviewState
 from schemas.events import LogLine
-from schemas.extraction import Extraction
 from schemas.ticket import Outcome, Settlement
 
 __all__ = ["Correction", "Desk", "ReviewRefused"]
@@ -73,15 +78,23 @@ class Desk:
         return {"id": review.review_id, "state": str(review.state), **_asked(review)}
 
     async def approve(self, review_id: int, who: str, group: bool = True) -> dict[str, Any]:
-        """What was read is right. With `group`, for every open question like this one."""
+        """What `show` shows is right. With `group`, for every open question like this one.
+
+        Only that is confirmed: what is empty there stays unsure, and goes without a person's name.
+        """
         review = self._open(review_id)
         if review.asked.reason in ABOUT_TICKETS:
             return await self._send_again(review, who, group)
-        return await self._teach(review, Correction(), ReviewState.APPROVED, who, group)
+        answer = Answer(who, Correction(), review.asked.reading)
+        return await self._teach(review, answer, ReviewState.APPROVED, group)
 
     async def correct(self, review_id: int, who: str, correction: Correction) -> dict[str, Any]:
-        """What was read is wrong, or not known; `correction` says what is right, for the whole pattern."""
-        return await self._teach(self._open(review_id), correction, ReviewState.CORRECTED, who, True)
+        """What was read is wrong, or not known; `correction` says what is right, for the whole pattern.
+
+        What it does not mention stays as it was read, with the confidence it had. The held lines go all the
+        same, and their pattern is not asked again for it.
+        """
+        return await self._teach(self._open(review_id), Answer(who, correction), ReviewState.CORRECTED, True)
 
     async def reject(self, review_id: int, who: str, why: str, group: bool = False) -> dict[str, Any]:
         """Nothing is to be done about it; nothing is taught. With `group`, for every open question like
@@ -125,40 +138,27 @@ class Desk:
         self._changed()
         return {"answered": answered}
 
-    async def _teach(
-        self, review: Review, correction: Correction, state: ReviewState, who: str, group: bool
-    ) -> dict[str, Any]:
+    async def _teach(self, review: Review, answer: Answer, state: ReviewState, group: bool) -> dict[str, Any]:
         line = _line(review)
         feed = self._feeds.get(line.source)
         if feed is None:
             raise ReviewRefused(f"the site file knows no source {line.source!r} any more; reject it instead")
         match = self._book.match(feed.profile_name, line.text)
-        lesson = lesson_of(
-            line,
-            self._as_read(line, match, feed),
-            match.taught.lesson if match.taught is not None else None,
-            correction,
-            feed.profile,
-            feed.labels,
-            who,
-        )
+        known = match.taught.lesson if match.taught is not None else None
+        lesson = lesson_of(line, known, answer, feed.profile, feed.labels)
+        judged = self._settler.judge(line, match, Taught(lesson, 0, now_us()))
+        refuse_what_stays_open(lesson, judged, answer, feed.labels, feed.judge.confidence_min)
         teaching = self._book.propose(feed.profile_name, line.text, lesson, now_us())
         if teaching is None:
             raise ReviewRefused("somebody else is teaching this pattern; look again and repeat")
-        return await self._write_lesson(review, teaching, state, who, correction, group)
-
-    def _as_read(self, line: LogLine, match: Match, feed: Feed) -> Extraction | None:
-        if match.taught is None:
-            return None
-        return self._settler.judge(line, match, match.taught).change.extraction
+        return await self._write_lesson(review, teaching, state, answer, group)
 
     async def _write_lesson(
         self,
         review: Review,
         teaching: Teaching,
         state: ReviewState,
-        who: str,
-        correction: Correction,
+        answer: Answer,
         group: bool,
     ) -> dict[str, Any]:
         kept = None
@@ -177,7 +177,7 @@ class Desk:
 
         def replay(connection: Connection, asked: Sequence[Review], kept: Kept) -> int:
             taught = Taught(teaching.lesson, kept.version, now_us())
-            return self._replay(connection, review, asked, taught, kept.pattern_id, state, who, correction)
+            return self._replay(connection, review, asked, taught, kept.pattern_id, state, answer)
 
         def write_more(connection: Connection) -> int:
             nonlocal after
@@ -228,8 +228,7 @@ class Desk:
         taught: Taught,
         pattern_id: int,
         state: ReviewState,
-        who: str,
-        correction: Correction,
+        answer: Answer,
     ) -> int:
         """Judge the held lines anew and move those that nothing holds back any more."""
         answered = 0
@@ -239,10 +238,10 @@ class Desk:
             match = Match(known.signature, known.variant, pattern_id, taught)
             judged = self._settler.judge(line, match, taught)
             if each.asked.group_key == review.asked.group_key or each.review_id == review.review_id:
-                judged = _as_a_person_says(judged, who)
+                judged = _as_a_person_says(judged, answer.who)
             if self._settler.settle_held(connection, [judged], Outcome.REVIEW, now_us()):
-                resolution = {"correction": asdict(correction), "taught_by": taught.lesson.taught_by}
-                reviews.resolve(connection, each.review_id, state, who, now_us(), resolution)
+                said = {"correction": asdict(answer.correction), "taught_by": taught.lesson.taught_by}
+                reviews.resolve(connection, each.review_id, state, answer.who, now_us(), said)
                 answered += 1
         return answered
 
@@ -261,9 +260,14 @@ class Desk:
 
 
 def _as_a_person_says(judged: Judged, who: str) -> Judged:
-    """A person has seen this question and let it pass: what held it back is a remark from now on."""
+    """A person has seen this question and let it pass: what held it back is a remark from now on. How severe
+    a line is must be known all the same: without that it has no end to go to."""
+    if judged.change.decision.severity.label is None:
+        return judged
     checked = judged.change.checked
-    passed = Checked([], [], [*checked.passed, f"seen by {who}"], [*checked.remarks, *checked.details])
+    passed = Checked(
+        [], [], [*checked.passed, f"seen by {who}"], [*checked.remarks, *checked.details], checked.unsure
+    )
     return Judged(replace(judged.change, checked=passed))
 
 

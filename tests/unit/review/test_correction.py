@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
-from making import LABELS, PROFILE, line
+from making import BERLIN, LABELS, NOW, PROFILE, line
 
-from pipeline.patterns import Lesson, Trust, sign
-from pipeline.patterns.plan import Plan
-from pipeline.review.correction import Correction, ReviewRefused, lesson_of
+from pipeline.fields import Context
+from pipeline.patterns import Lesson, Match, Plan, Taught, Trust, learn, sign
+from pipeline.review.correction import Answer, Correction, ReviewRefused, lesson_of
+from pipeline.stages.decide import Decider
+from pipeline.stages.judge import Judge
+from pipeline.stages.ticket import evidence
+from pipeline.stages.validate import Validator
 from schemas.extraction import Choice, Extraction, FieldValue, Null, Span, Tier, Transition
 
 TEXT = "press7 E207 bearing 92 C, limit 92"
 
 
-def lesson(
-    text: str = TEXT, read: Extraction | None = None, decided: Lesson | None = None, **said: Any
-) -> Lesson:
-    return lesson_of(line(text), read, decided, Correction(**said), PROFILE, LABELS, "ada")
+def lesson(known: Lesson | None = None, shown: Mapping[str, Any] | None = None, **said: Any) -> Lesson:
+    return lesson_of(line(TEXT), known, Answer("ada", Correction(**said), shown), PROFILE, LABELS)
 
 
 def spans(taught: Lesson, text: str = TEXT) -> dict[str, str | None]:
@@ -26,19 +30,35 @@ def spans(taught: Lesson, text: str = TEXT) -> dict[str, str | None]:
     return {name: span.of(text) if span is not None else None for name, span in found.items()}
 
 
-def decided(**given: Any) -> Lesson:
-    values = {"severity": Choice("error", 0.6, Tier.MODEL), "transition": Transition.RAISE, **given}
-    return Lesson(Plan({}, 0, "m"), taught_by="model", **values)
+SURE, UNSURE = 0.95, 0.5
+
+
+def decided(fields: Mapping[str, FieldValue] | None = None, **given: Any) -> Lesson:
+    """What a reader taught: every field read, those of `fields` as given."""
+    plan = learn(TEXT, sign(TEXT), Extraction(dict(fields or {}), "model"), PROFILE)
+    assert plan is not None
+    values = {"severity": Choice("error", SURE, Tier.MODEL), "transition": Transition.RAISE, **given}
+    return Lesson(plan, taught_by="model", **values)
+
+
+def value(word: str, confidence: float) -> FieldValue:
+    start = TEXT.index(word)
+    return FieldValue(Span(start, start + len(word)), None, confidence=confidence, tier=Tier.MODEL)
+
+
+def as_shown(known: Lesson) -> dict[str, Any]:
+    """What a question shows of a line that is read by `known`."""
+    match = Match(sign(TEXT), "E207", 1, Taught(known, 1, 0))
+    judge = Judge(Decider([], LABELS, 0.8), Validator(PROFILE, LABELS, BERLIN, 0.8), PROFILE, 0.8, True)
+    extraction = known.plan.read(TEXT, match.signature, PROFILE, Context(BERLIN, NOW))
+    return evidence(judge.judge(line(TEXT), extraction, known.verdict(extraction)).change)
 
 
 def test_what_is_said_is_taught_in_the_persons_name() -> None:
     taught = lesson(values={"device": "press7", "error_code": "E207"}, severity="error")
-    assert spans(taught) == {
-        "timestamp": None,
-        "device": "press7",
-        "error_code": "E207",
-        "temperature": None,
-    }
+    assert spans(taught) == {"device": "press7", "error_code": "E207"}
+    unread = {"timestamp", "temperature"}
+    assert taught.plan.stale_fields(PROFILE) == unread, "what nobody has read is still to be read"
     assert (taught.taught_by, taught.trust, taught.by_person) == ("person:ada", Trust.TRUSTED, True)
     assert taught.severity == Choice("error", 1.0, Tier.PERSON)
 
@@ -74,41 +94,89 @@ def test_what_is_no_span_and_no_label_is_refused(said: dict[str, Any], words: st
         lesson(**{"severity": "error", **said})
 
 
-def test_somebody_has_to_say_how_severe_it_is() -> None:
-    with pytest.raises(ReviewRefused, match="nobody knows how severe this is yet; say one of: info"):
-        lesson(values={"device": "press7"})
-    assert lesson(decided=decided()).severity == Choice("error", 1.0, Tier.PERSON)
-
-
-def test_what_the_reader_was_unsure_of_has_to_be_said() -> None:
-    read = Extraction({"device": FieldValue(None, Null.UNSURE, confidence=0.3)})
-    with pytest.raises(ReviewRefused, match=r"device is unsure: give its value \(--set device="):
-        lesson(read=read, severity="error")
-    assert spans(lesson(read=read, severity="error", values={"device": "press7"}))["device"] == "press7"
-    assert spans(lesson(read=read, severity="error", nulls={"device": "absent"}))["device"] is None
-
-
 def test_absent_and_bad_are_kept_apart() -> None:
     taught = lesson(severity="error", nulls={"device": "absent", "temperature": "bad"})
     assert taught.plan.fields["device"].null is Null.ABSENT
     assert taught.plan.fields["temperature"].null is Null.BAD
 
 
-def test_what_is_not_mentioned_stays_as_it_was_read() -> None:
-    read = Extraction({"device": FieldValue(Span(0, 6), None, confidence=0.4, tier=Tier.MODEL)})
-    before = decided(
-        category=Choice("process_alarm", 0.5, Tier.MODEL), clears="E207", transition=Transition.CLEAR
-    )
-    taught = lesson(read=read, decided=before, values={"error_code": "E207"})
-    assert spans(taught)["device"] == "press7"
-    assert taught.plan.fields["device"].confidence == 1.0
-    assert taught.category == Choice("process_alarm", 1.0, Tier.PERSON)
-    assert taught.action == Choice()
-    assert (taught.transition, taught.clears) == (Transition.CLEAR, "E207")
+LABELLED = {"severity": "error", "category": "process_alarm", "action": "call_mechanic"}
+
+
+@pytest.mark.parametrize("confidence", [SURE, UNSURE])
+@pytest.mark.parametrize("stated", [None, *LABELLED])
+def test_what_is_not_stated_keeps_who_read_it_and_how_surely(stated: str | None, confidence: float) -> None:
+    read = {what: Choice(label, confidence, Tier.MODEL) for what, label in LABELLED.items()}
+    known = decided({"device": value("press7", confidence)}, **read, clears="E207")
+    said = {stated: LABELLED[stated]} if stated is not None else {"values": {"error_code": "E207"}}
+    taught = lesson(known, **said)
+    for what, choice in read.items():
+        own = Choice(LABELLED[what], 1.0, Tier.PERSON)
+        assert getattr(taught, what) == (own if what == stated else choice)
+    assert taught.plan.fields["device"] == known.plan.fields["device"]
+    assert (taught.transition, taught.clears) == (known.transition, "E207")
+    assert spans(taught)["error_code"] == ("E207" if stated is None else None)
+
+
+@pytest.mark.parametrize("unsure", [*LABELLED, None])
+def test_an_approval_confirms_what_was_shown_and_no_more(unsure: str | None) -> None:
+    read = {
+        what: Choice(label, UNSURE if what == unsure else SURE, Tier.MODEL)
+        for what, label in LABELLED.items()
+    }
+    fields = {
+        "device": value("press7", UNSURE),
+        "temperature": value("92", SURE),
+        "timestamp": FieldValue(None, Null.UNSURE, confidence=0.0),
+    }
+    known = decided(fields, **read)
+    taught = lesson(known, as_shown(known))
+    for what, choice in read.items():
+        own = Choice(LABELLED[what], 1.0, Tier.PERSON)
+        assert getattr(taught, what) == (choice if what == unsure else own), "it was shown empty"
+    sure = {name: how.confidence for name, how in taught.plan.fields.items()}
+    assert sure == {"device": 1.0, "temperature": 1.0, "error_code": 1.0, "timestamp": 0.0}
+    assert taught.plan.fields["timestamp"].null is Null.UNSURE
+    assert "timestamp" in taught.unsure
+
+
+def test_an_approval_does_not_confirm_what_has_come_to_be_read_otherwise() -> None:
+    saw = as_shown(decided({"device": value("press7", SURE), "temperature": value("92", SURE)}))
+    known = decided({"device": value("bearing", 0.9)}, severity=Choice("critical", 0.9, Tier.MODEL))
+    taught = lesson(known, saw)
+    assert taught.severity == known.severity
+    assert taught.plan.fields["device"].confidence == 0.9
+    assert lesson(known, {}).plan.fields["error_code"].confidence == 1.0, "as it was read"
+    assert lesson(known, {}).category == Choice()
+
+
+def test_what_a_rule_said_is_not_taught_as_a_persons_word() -> None:
+    known = decided(severity=Choice("error", UNSURE, Tier.MODEL))
+    by_rule = {"severity": {"label": "error", "rule": "hot", "tier": "rule"}}
+    assert lesson(known, by_rule).severity == known.severity
+
+
+def test_what_several_lines_taught_outlives_a_correction_of_something_else() -> None:
+    """The order of day and month, that one line alone does not tell."""
+    stamp = {"timestamp": value("92", SURE)}
+    known = decided(stamp)
+    how = known.plan.fields["timestamp"]
+    ordered = replace(how, convention=replace(how.convention, order="dmy"))
+    known = replace(known, plan=Plan({**known.plan.fields, "timestamp": ordered}, known.plan.slots, "model"))
+    assert lesson(known, severity="info").plan.fields["timestamp"].convention.order == "dmy"
 
 
 @pytest.mark.parametrize(
-    ("severity", "transition"), [("info", Transition.NONE), ("warning", Transition.RAISE)]
+    ("severity", "read", "transition"),
+    [
+        ("info", Transition.RAISE, Transition.NONE),
+        ("info", Transition.CLEAR, Transition.CLEAR),
+        ("warning", Transition.CLEAR, Transition.RAISE),
+        ("warning", Transition.NONE, Transition.RAISE),
+    ],
 )
-def test_a_stated_severity_raises_or_does_not(severity: str, transition: Transition) -> None:
-    assert lesson(severity=severity, decided=decided(transition=Transition.CLEAR)).transition is transition
+def test_a_stated_severity_raises_or_does_not(
+    severity: str, read: Transition, transition: Transition
+) -> None:
+    assert lesson(decided(transition=read), severity=severity).transition is transition
+    assert lesson(severity="info").transition is Transition.NONE
