@@ -172,8 +172,9 @@ class Decider:
             return stated
         if clears is not None:
             return _INFO
+        # The list says how bad the fault is. A line that returns it to normal is not that bad.
         known = self._codes.get(facts.code) if facts.code is not None else None
-        if known is not None:
+        if known is not None and not _returns(verdict):
             return Choice(known, 1.0, Tier.RULE, f"code:{facts.code}")
         return self._chosen("severity", verdict)
 
@@ -199,13 +200,16 @@ class Decider:
         return Decision(severity=Choice(Severity.INFO, 1.0, Tier.RULE, rule.id), rule=rule.id, discard=True)
 
 
+def _returns(verdict: Verdict | None) -> bool:
+    return verdict is not None and verdict.transition is Transition.CLEAR
+
+
 def _transition(severity: Choice, clears: str | None, verdict: Verdict | None) -> Transition:
-    """A severity that the operator stated (`severity.rule`) raises whatever the reader makes of the words."""
-    reader_clears = verdict is not None and verdict.transition is Transition.CLEAR
+    """A severity that a rule states (`severity.rule`) raises whatever the reader makes of the words."""
     if clears is not None:
         return Transition.CLEAR
     if severity.label is None:
         return Transition.NONE
-    if reader_clears and severity.rule is None:
+    if _returns(verdict) and severity.rule is None:
         return Transition.CLEAR
     return Transition.NONE if severity.label == Severity.INFO else Transition.RAISE

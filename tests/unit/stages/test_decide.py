@@ -151,6 +151,38 @@ def test_known_codes_state_their_severity_before_the_reader_does() -> None:
     assert ruled.decide(line(), about).severity.label == "warning"
 
 
+@pytest.mark.parametrize("listed", list(Severity))
+@pytest.mark.parametrize(
+    ("severity", "confidence", "transition", "label"),
+    [
+        ("info", 0.95, Transition.CLEAR, "info"),
+        ("error", 0.95, Transition.CLEAR, "error"),  # a contradiction, which validation holds back
+        ("info", 0.5, Transition.NONE, None),
+    ],
+)
+def test_a_return_to_normal_of_a_listed_code_is_one(
+    listed: Severity, severity: str, confidence: float, transition: Transition, label: str | None
+) -> None:
+    about = Facts("p7", True, None, "A41")
+    knows = decider(code_severities={"A41": listed})
+    given = verdict(severity, confidence, transition=Transition.CLEAR)
+    decision = knows.decide(line("A41 door open cleared"), about, verdict=given)
+    assert (decision.transition, decision.severity.label) == (transition, label)
+    assert decision.transition is not Transition.CLEAR or knows.cause(decision, about, 5) == "A41"
+    raised = knows.decide(line("A41 door open"), about, verdict=verdict(severity, confidence))
+    assert (raised.severity.label, knows.cause(raised, about, 5)) == (listed, "A41")
+
+
+def test_a_rule_stays_the_cause_of_what_it_states_of_a_listed_code() -> None:
+    given = verdict("info", transition=Transition.CLEAR)
+    about = Facts("p7", True, None, "A41")
+    listed = {"A41": Severity.CRITICAL}
+    states = decider(rule("door", {"code": ["A41"]}, severity="error"), code_severities=listed)
+    assert states.decide(line("A41 cleared"), about, verdict=given).transition is Transition.RAISE
+    clears = decider(rule("shut", {"text": "cleared"}, clears="A41"), code_severities=listed)
+    assert clears.decide(line("A41 cleared"), about, verdict=given).transition is Transition.CLEAR
+
+
 def test_discard_rules_end_the_event_under_their_id() -> None:
     rules = [
         rule("noise", {"text": "heartbeat"}, discard=True),

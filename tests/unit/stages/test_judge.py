@@ -9,7 +9,6 @@ import pytest
 from making import BERLIN, LABELS, PROFILE, Plant, line, reading
 
 from pipeline.fields.definition import Profile
-
 from pipeline.stages.decide import Decider, RuleConfig
 from pipeline.stages.judge import Judge
 from pipeline.stages.route import RouteConfig
