@@ -2,7 +2,8 @@
 
 Everything runs in one TaskGroup: a lane that dies ends the service with its traceback, since a live process
 with a dead stage is worse than a restart (whatever was not settled is in the journal). SIGTERM drains from
-the head: sources pause, the settle lane empties, deliveries in flight finish, sources disconnect last.
+the head: sources pause, the settle lane empties, deliveries in flight finish, sources disconnect last. What
+waits to be read waits on disk: the model is let go at once, and takes no time from the rest.
 """
 
 from __future__ import annotations
@@ -38,9 +39,10 @@ HEARTBEAT_S = 2.0
 
 class Lane(Protocol):
     """One task of the service. `backlog` is the work it could do now; `progressed_at` when it last did some
-    (monotonic)."""
+    (monotonic). `drains` says whether its work is done to the end before the service goes."""
 
     name: str
+    drains: bool
     progressed_at: float
 
     def backlog(self) -> int: ...
@@ -66,6 +68,7 @@ class Service:
     lanes: Sequence[Lane]
     tasks: Sequence[Task]
     settled: Callable[[], Awaitable[bool]]  # nothing journaled is left to settle, no ticket left to send now
+    release: Callable[[], Awaitable[object]]  # lets go of what only the lanes need that do not drain
     notifier: Notifier
     pinged: Callable[[bool], None]  # hears of every watchdog ping, sent or withheld
     drain_s: float = DRAIN_S
@@ -78,13 +81,21 @@ class Service:
         """Run to the end. Raises the ExceptionGroup of whatever died."""
         async with asyncio.TaskGroup() as group:
             intakes = [group.create_task(i.run(), name=i.name) for i in self.intakes]
-            others = [group.create_task(t.run(), name=t.name) for t in (*self.lanes, *self.tasks)]
+            readers = [
+                group.create_task(lane.run(), name=lane.name) for lane in self.lanes if not lane.drains
+            ]
+            others = [
+                group.create_task(task.run(), name=task.name)
+                for task in (*(lane for lane in self.lanes if lane.drains), *self.tasks)
+            ]
             heart = group.create_task(self._heartbeat(), name="heartbeat")
             self.notifier.ready("running")
             self.ready.set()
             log.info("service.ready", sources=[s.name for s in self.sources])
             await self._until_stopped(intakes)
             self.notifier.stopping()
+            await _end(readers)
+            group.create_task(_finish(self.release), name="release")
             await self._drain(intakes)
             for task in (*others, heart):
                 task.cancel()
@@ -112,11 +123,11 @@ class Service:
         deadline = time.monotonic() + self.drain_s
         for source in self.sources:
             await source.pause()
-        while time.monotonic() < deadline and not await self.settled():  # noqa: ASYNC110
+        while not (settled := await self.settled()) and time.monotonic() < deadline:  # noqa: ASYNC110
             await asyncio.sleep(SETTLED_S)
-        for task in intakes:
-            task.cancel()
-        await asyncio.gather(*intakes, return_exceptions=True)
+        if not settled:  # it is on disk, and done after the next start
+            log.warning("service.drain_cut", limit_s=self.drain_s)
+        await _end(intakes)
         for source in self.sources:
             await source.close()
 
@@ -145,3 +156,13 @@ class Service:
             if now - max(since, lane.progressed_at) >= STALLED_S:
                 stuck.append(lane.name)
         return stuck
+
+
+async def _end(tasks: Sequence[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _finish(work: Callable[[], Awaitable[object]]) -> None:
+    await work()

@@ -172,6 +172,7 @@ class App:
                 ControlServer(site.socket_path, {**handlers(core.desk), "status": self.status}),
             ],
             settled=self.settled,
+            release=self.model.stop,
             notifier=self.notifier,
             pinged=self._pinged,
         )

@@ -74,6 +74,8 @@ class _NotFound(SinkError):
 class Deliver:
     """Sends the tickets of one sink. `wake` is set when new intents have been written."""
 
+    drains = True
+
     def __init__(
         self,
         sink: Sink,

@@ -36,6 +36,7 @@ class FastLane:
     others."""
 
     name = "settle"
+    drains = True
 
     def __init__(
         self,

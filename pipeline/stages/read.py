@@ -48,6 +48,7 @@ class Read:
     """Reads unread groups with the model (or the rules), teaches the book, and settles the group's lines."""
 
     name = "read"
+    drains = False
 
     def __init__(
         self,

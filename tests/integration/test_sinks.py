@@ -49,6 +49,7 @@ def test_an_expired_token_holds_the_tickets_and_shows_it(tmp_path: Path) -> None
             assert "answers 401" in sink["last_error"] and "token expired" in sink["last_error"]
             assert 'andon_sink_misconfigured{sink="desk"} 1.0' in metrics(gateway)
             assert gateway.stop() == 0
+            assert gateway.logged("service.drain_cut") == [], "a drain does not wait for it"
             assert look.rows("SELECT state FROM outbox") == [("queued",)], (
                 "nobody was asked, nothing is given up"
             )

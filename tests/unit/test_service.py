@@ -1,11 +1,13 @@
-"""When a lane counts as stuck: it has work, and neither began nor moved for a minute."""
+"""When a lane counts as stuck (work, and no move for a minute), and how a drain goes."""
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 
 from hypothesis import given
 from hypothesis import strategies as st
+from structlog.testing import capture_logs
 
 from pipeline.notify import Notifier
 from pipeline.service import HEARTBEAT_S, STALLED_S, Service
@@ -16,6 +18,7 @@ MINUTES = st.floats(0, 3 * STALLED_S)
 @dataclass
 class Lane:
     name: str = "lane"
+    drains: bool = True
     progressed_at: float = 0.0
     work: int = 0
 
@@ -37,6 +40,7 @@ class Watched:
             lanes=[self.lane],
             tasks=[],
             settled=_settled,
+            release=_settled,
             notifier=Notifier(),
             pinged=lambda sent: None,
             clock_s=lambda: self.now_s,
@@ -96,3 +100,87 @@ def test_only_time_with_work_counts(happenings: list[tuple[str, float]]) -> None
         it.wait(then_s)
         expected = came is not None and it.now_s - max(came, it.lane.progressed_at) >= STALLED_S
         assert it.stuck == expected
+
+
+# --- the drain ----------------------------------------------------------------------------------------
+
+
+class Whole:
+    """A service of one source and two lanes, one of which drains; `told` is what happened, in order."""
+
+    def __init__(self, rounds: int, drain_s: float = 60.0) -> None:
+        self.told: list[str] = []
+        self.rounds = rounds
+        settle, read = _Lane(self, "settle", True), _Lane(self, "read", False)
+        self.service = Service(
+            sources=[_Source(self)],  # type: ignore[list-item]
+            intakes=[_Lane(self, "intake", True)],  # type: ignore[list-item]
+            lanes=[read, settle],
+            tasks=[],
+            settled=self.settled,
+            release=self.release,
+            notifier=Notifier(),
+            pinged=lambda sent: None,
+            drain_s=drain_s,
+        )
+
+    async def settled(self) -> bool:
+        self.told.append("asked")
+        self.rounds -= 1
+        return self.rounds < 0
+
+    async def release(self) -> None:
+        self.told.append("release")
+        await asyncio.sleep(0)
+        self.told.append("released")
+
+    async def drain(self) -> list[str]:
+        self.service.stop.set()
+        await self.service.run()
+        return self.told
+
+
+class _Lane(Lane):
+    def __init__(self, whole: Whole, name: str, drains: bool) -> None:
+        super().__init__(name, drains)
+        self._told = whole.told
+
+    async def run(self) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self._told.append(f"{self.name} ends")
+
+
+class _Source:
+    name = "line7"
+
+    def __init__(self, whole: Whole) -> None:
+        self._told = whole.told
+
+    async def pause(self) -> None:
+        self._told.append("pause")
+
+    async def close(self) -> None:
+        self._told.append("close")
+
+
+async def test_a_drain_settles_and_reads_nothing_more() -> None:
+    """The model is let go beside the drain, not behind it, and nothing new is read meanwhile."""
+    told = await Whole(rounds=2).drain()
+    assert told[0] == "read ends"
+    assert [each for each in told if not each.startswith("release")] == [
+        *("read ends", "pause", "asked", "asked", "asked", "intake ends", "close", "settle ends")
+    ]
+    assert told.index("release") < told.index("intake ends")
+    assert "released" in told
+
+
+async def test_a_drain_that_takes_too_long_is_cut_and_says_so() -> None:
+    with capture_logs() as logs:
+        told = await Whole(rounds=1_000_000, drain_s=0.0).drain()
+    assert told.count("asked") == 1 and "close" in told
+    assert [entry["event"] for entry in logs if entry["log_level"] == "warning"] == ["service.drain_cut"]
+    with capture_logs() as logs:
+        await Whole(rounds=0, drain_s=0.0).drain()
+    assert not [entry for entry in logs if entry["log_level"] == "warning"]
