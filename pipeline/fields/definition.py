@@ -41,6 +41,12 @@ class FieldConfig(Strict):
     )
     choices: list[str] | None = Field(default=None, description="the allowed words (choice only)")
     required: bool = Field(default=False, description="no ticket without it: such an event goes to review")
+    confidence_min: float | None = Field(
+        default=None,
+        ge=0,
+        le=1,
+        description="read with less confidence, a person is asked; default: review.confidence_min",
+    )
 
     @model_validator(mode="after")
     def _fits_its_type(self) -> FieldConfig:
@@ -67,14 +73,23 @@ class FieldConfig(Strict):
         return {fold(value): value for value in reversed(self.known)} if isinstance(self.known, list) else {}
 
     def digest(self) -> str:
-        """Changes whenever a plan for this field must be taught anew (DESIGN §3, reload)."""
-        return hashlib.sha256(self.model_dump_json().encode()).hexdigest()[:16]
+        """Changes whenever a plan for this field must be taught anew (DESIGN §3, reload).
+
+        `confidence_min` is not part of it: a plan keeps the confidence it was read with, and that is compared
+        when the plan is used. So a new threshold holds at once, for known patterns too, and costs no reading.
+        """
+        return hashlib.sha256(self.model_dump_json(exclude={"confidence_min"}).encode()).hexdigest()[:16]
 
 
 class Profile(Strict):
     """How lines of one kind are read: the fields, each with name and definition."""
 
     fields: dict[str, FieldConfig] = Field(min_length=1, description="what is read from a line, by name")
+
+    def confidence_min(self, name: str, default: float) -> float:
+        """The least confidence with which field `name` counts as read: its own, else `default`."""
+        own = self.fields[name].confidence_min if name in self.fields else None
+        return default if own is None else own
 
 
 class Labels(Strict):

@@ -136,13 +136,13 @@ def evaluate(
     """Reads every line, and gives the object of DESIGN §7.
 
     Fields of the labels that the profile does not have are scored as null; `auto` tells what would pass
-    without a person: the share of lines' filled fields read with `confidence_min` or more, and how many of
-    those are right.
+    without a person: the share of lines' filled fields read with the profile's confidence for that field,
+    else `confidence_min`, or more, and how many of those are right.
     """
     sums, began, model_reads = _Sums(), time.monotonic(), 0
     for done, (row, verdict) in enumerate(_read(rows, reader, profile, labels), 1):
         model_reads += verdict.extraction.tier is Tier.MODEL
-        _score(sums, row, verdict, confidence_min)
+        _score(sums, row, verdict, lambda name: profile.confidence_min(name, confidence_min))
         if predictions is not None:
             predictions(prediction(row, verdict))
         if progress is not None:
@@ -157,7 +157,7 @@ def _read(
         yield row, reader.read([row.line], profile, labels)[0]
 
 
-def _score(sums: _Sums, row: Labelled, verdict: Verdict, confidence_min: float) -> None:
+def _score(sums: _Sums, row: Labelled, verdict: Verdict, confidence_min: Callable[[str], float]) -> None:
     for name, wanted in row.fields.items():
         value = verdict.extraction.fields.get(name, FieldValue())
         given = written(value, row.line)
@@ -166,7 +166,7 @@ def _score(sums: _Sums, row: Labelled, verdict: Verdict, confidence_min: float) 
         if wanted is None and given is None:
             continue  # an absent field that is read as absent needs nobody
         sums.decidable += 1
-        if value.confidence >= confidence_min:
+        if value.confidence >= confidence_min(name):
             sums.accepted += 1
             sums.accepted_right += wanted == given
     if row.severity is not None:

@@ -3,7 +3,7 @@ labels that exist."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -87,7 +87,7 @@ def lesson_of(
 
 
 def refuse_what_stays_open(
-    lesson: Lesson, judged: Judged, answer: Answer, labels: Labels, confidence_min: float
+    lesson: Lesson, judged: Judged, answer: Answer, labels: Labels, confidence_min: Callable[[str], float]
 ) -> None:
     """Raise ReviewRefused when the lesson would not let the line go: people are asked once, so an answer that
     leaves the question open is none. `judged` is the line as the lesson judges it."""
@@ -102,7 +102,7 @@ def refuse_what_stays_open(
         raise ReviewRefused(f"it was shown {was}, and is read as {severity} by now; say which (--severity)")
     for name in judged.change.checked.unsure:
         how = lesson.plan.fields.get(name)
-        unknown = how is None or how.null is Null.UNSURE or how.confidence < confidence_min
+        unknown = how is None or how.null is Null.UNSURE or how.confidence < confidence_min(name)
         if unknown and f"unsure_{name}" in judged.reasons:
             raise ReviewRefused(
                 f"{name} is needed and unsure: give its value (--set {name}=...) or --null {name}=absent"

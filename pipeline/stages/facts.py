@@ -56,7 +56,9 @@ def _first(
 ) -> str | None:
     for name, config in profile.fields.items():
         value = extraction.fields.get(name)
-        if config.type is type_ and value is not None and value.confidence >= confidence_min:
+        if config.type is not type_ or value is None:
+            continue
+        if value.confidence >= profile.confidence_min(name, confidence_min):
             found = shown(text, value)
             if found is not None:
                 return found

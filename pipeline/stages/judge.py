@@ -49,14 +49,18 @@ class Judge:
         self._decider = decider
         self._validator = validator
         self._profile = profile
-        self.confidence_min = confidence_min
+        self._min = confidence_min
         self._live = live
         self._looked_at = decider.look_at(profile)
         self._assets = frozenset(n for n, config in profile.fields.items() if config.type is FieldType.ASSET)
 
+    def confidence_min(self, name: str) -> float:
+        """The least confidence with which the value of field `name` is taken for read."""
+        return self._profile.confidence_min(name, self._min)
+
     def early(self, event: Event) -> Judged | None:
         """The judgement of a line that a discard rule ends unread, else None."""
-        about = facts(event, None, self._profile, self.confidence_min)
+        about = facts(event, None, self._profile, self._min)
         decision = self._decider.early(event, about)
         if decision is None:
             return None
@@ -70,7 +74,7 @@ class Judge:
         fields = lesson.plan.fields
         if any(name not in fields or fields[name].place is not None for name in self._looked_at):
             return False
-        about = facts(line, None, self._profile, self.confidence_min)
+        about = facts(line, None, self._profile, self._min)
         return self._decider.is_routine(line, about, lesson.verdict(_UNREAD))
 
     def judge(
@@ -86,7 +90,7 @@ class Judge:
         Rules see a value that is not sure, so that a fault is not taken for routine, and validation then
         holds it back; nothing returns to normal by such a value, and none goes into a ticket.
         """
-        about = facts(event, extraction, self._profile, self.confidence_min)
+        about = facts(event, extraction, self._profile, self._min)
         decision = self._decider.decide(event, about, extraction, verdict)
         cause = self._decider.cause(decision, about, pattern_id)
         about = _without_cause(about, cause)
@@ -120,7 +124,7 @@ class Judge:
         doubtful = {
             name: replace(value, null=Null.UNSURE, normalised=None)
             for name, value in extraction.fields.items()
-            if name in unsure or (value.span is not None and value.confidence < self.confidence_min)
+            if name in unsure or (value.span is not None and value.confidence < self.confidence_min(name))
         }
         return replace(extraction, fields={**extraction.fields, **doubtful}) if doubtful else extraction
 

@@ -159,3 +159,11 @@ def test_files_that_cannot_be_used(tmp_path: Path) -> None:
     (tmp_path / "latin.jsonl").write_bytes(b'{"line":"\xe9"}')
     with pytest.raises(EvalError, match="cannot be read"):
         evaluate.load(tmp_path / "latin.jsonl")
+
+
+def test_a_fields_own_threshold_decides_what_passes_without_a_person() -> None:
+    strict = PROFILE.fields["device"].model_copy(update={"confidence_min": 0.95})
+    profile = Profile(fields={"f": strict, "g": PROFILE.fields["device"]})
+    verdicts = [verdict({"f": value(TEXT, "a1", 0.9), "g": value(TEXT, "b2", 0.9)})]
+    report = evaluate.evaluate([row(f="c3", g="b2")], Scripted(verdicts), profile, LABELS, confidence_min=0.8)
+    assert report["auto"] == {"coverage": 0.5, "precision": 1.0}

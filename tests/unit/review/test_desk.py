@@ -150,6 +150,17 @@ async def test_what_is_needed_has_to_be_said_and_is_then_known(tmp_path: Path) -
         rig.assert_sound()
 
 
+async def test_a_needed_field_is_unsure_by_its_own_threshold_too(tmp_path: Path) -> None:
+    strict = REQUIRED.replace("required: true}", "required: true, confidence_min: 0.99}")
+    says = ScriptedReader(lambda line: verdict(line, None, 0.95, device=line.split()[0]))
+    async with Rig(tmp_path, strict, says) as rig:
+        await rig.tell(*held(2))
+        with pytest.raises(ReviewRefused, match="device is needed and unsure"):
+            await rig.core.desk.correct(await open_id(rig), "ada", Correction(severity="error"))
+        answer = Correction(severity="error", values={"device": "press7"})
+        assert (await rig.core.desk.correct(await open_id(rig), "ada", answer))["answered"] == 2
+
+
 async def test_approving_what_was_shown_of_a_needed_field_answers_it(tmp_path: Path) -> None:
     says = ScriptedReader(lambda line: verdict(line, "error", 0.95, device=line.split()[0]))
     async with Rig(tmp_path, REQUIRED, says) as rig:

@@ -177,3 +177,16 @@ def test_observed_sources_judge_the_same_and_send_nothing() -> None:
     plant = Plant()
     (settled,) = plant.apply(judge(HOT, live=False).judge(reading()).change)
     assert settled.reason == "observed"
+
+
+@pytest.mark.parametrize(("threshold", "component"), [(0.9, "Fan 2"), (0.99, None)])
+def test_a_fields_own_threshold_decides_what_an_alarm_is_named_by(
+    threshold: float, component: str | None
+) -> None:
+    sure = {"device": PROFILE.fields["device"].model_copy(update={"confidence_min": threshold})}
+    profile = PROFILE.model_copy(update={"fields": PROFILE.fields | sure})
+    device = FieldValue(Span(0, 5), None, confidence=0.95, tier=Tier.MODEL)
+    change = judge(profile=profile).judge(line("Fan 2 stalled"), **read("error", device)).change
+    assert change.facts.component == component
+    assert change.extraction is not None
+    assert change.extraction.fields["device"].present is (component is not None)
