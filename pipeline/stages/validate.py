@@ -111,7 +111,7 @@ class Validator:
         elif value.span is None:
             if config.required:
                 checked.fail("missing_required", f"{name} is required and the line does not carry it")
-        elif value.confidence < self._min:
+        elif value.confidence < self._profile.confidence_min(name, self._min):
             why = f"{value.span.of(event.text)!r} read with {value.confidence:.0%}"
             _unsure(name, config, why, needed, checked)
         else:

@@ -52,6 +52,7 @@ def field(type_: str, **given: Any) -> dict[str, Any]:
 
 
 UNSURE = FieldValue(null=Null.UNSURE)
+SURE = field("asset", required=True, confidence_min=0.99)
 NARROW = field("quantity", unit="°C", range=[0, 50])
 
 
@@ -61,12 +62,18 @@ def test_a_sound_event_passes_and_says_what_held() -> None:
     assert "temperature in -40..200 °C" in checked.passed
 
 
+def test_a_field_with_a_low_threshold_of_its_own_is_sure_sooner_and_the_others_are_not() -> None:
+    easy = {"device": field("asset", required=True, confidence_min=0.5)}
+    assert check(easy, device=at("Fan 2", 0.5), temperature=at("93", 0.5)).unsure == ["temperature"]
+
+
 @pytest.mark.parametrize(
     ("profile", "read", "reason", "detail"),
     [
         ({"device": field("asset", required=True)}, {}, "missing_required", "device is required"),
         ({"device": field("asset", required=True)}, {"device": UNSURE}, "unsure_device", "cannot tell"),
         ({"device": field("asset", required=True)}, {"device": at("Fan 2", 0.5)}, "unsure_device", "50%"),
+        ({"device": SURE}, {"device": at("Fan 2", 0.98)}, "unsure_device", "98%"),
         ({}, {"temperature": at("93", normalised=480.0)}, "out_of_range", "480 °C, outside -40..200 °C"),
         (
             {"temperature": field("quantity", unit="°C", range=[0, 50])},
