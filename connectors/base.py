@@ -75,7 +75,8 @@ class SourceOptions(Strict):
         default="observe", description="observe: decide and show everything, send nothing; live: send tickets"
     )
     framing: Framing = Field(
-        default="payload", description="what a payload is: one event, lines, or joined records"
+        default="payload",
+        description="what a payload is: one event (a JSON array of records: one each), lines, or joined records",
     )
     multiline: Multiline | None = Field(
         default=None, description="the joining rule when framing is multiline"

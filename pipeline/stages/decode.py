@@ -4,7 +4,8 @@ What text a JSON document is read as: the whole document, with its `\\u` escapes
 time and device can be read and spans are spans of what was received. Only where the document is nothing but
 the envelope of one text line (`{"log": "...", "stream": "stderr"}`) the line is that text. A document of
 readings alone is no line, except in a log file, where every line is one. A document's line comes before its
-readings; all share the message's sequence.
+readings; all share the message's sequence. An array of objects is as many documents (an array of points, each
+a name and a value, is one).
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from pipeline.stages import numbers
 from pipeline.stages.encodings import TextDecoder, Undecodable
 from pipeline.stages.multiline import Joiner, OpenRecord
 from pipeline.stages.options import Limits
-from pipeline.stages.payload import Node, NotJson, Obj, TooDeep, looks_broken, parse, readable
-from pipeline.stages.telemetry import Measured, dominant_text, search
+from pipeline.stages.payload import Node, NotJson, Obj, TooDeep, items, looks_broken, parse, readable
+from pipeline.stages.telemetry import Found, Measured, dominant_text, is_point, search
 from pipeline.stages.times import event_time
 from pipeline.stages.topics import Levels, TopicTemplate
 from schemas.events import Event, EventId, LogLine, Message, Reading
@@ -112,7 +113,7 @@ class Decoder:
             self._payload(frame)
         else:
             self._lines(frame)
-        if len(frame.out.events) + len(frame.out.settled) > self._limits.events_per_message:
+        if frame.count > self._limits.events_per_message:
             frame = _Frame(message, self)
             frame.refuse("too_many_events")
         return frame.out
@@ -231,14 +232,22 @@ class Decoder:
         self._carried(text, document, frame, log)
 
     def _carried(self, text: str, document: Node, frame: _Frame, log: bool) -> None:
-        if document == [] or (isinstance(document, Obj) and not document.members):
-            frame.settle("empty_payload")
+        metric = self.levels(frame.message.topic).metric
+        parts = [
+            (part, node, search(node, metric, place)) for part, node, place in _documents(text, document)
+        ]
+        # Where one record is worth reading as a line all of them are: the readings of the next one would else
+        # belong to the line before.
+        heard = [found for _, node, found in parts if not _is_empty(node) and not found.last_will]
+        log = log or any(found.speaks or not found.readings for found in heard)
+        for part, node, found in parts:
+            self._part(part, node, found, frame, log)
+
+    def _part(self, text: str, document: Node, found: Found, frame: _Frame, log: bool) -> None:
+        if _is_empty(document) or found.last_will:
+            frame.settle("last_will" if found.last_will else "empty_payload")
             return
-        found = search(document, self.levels(frame.message.topic).metric)
-        if found.last_will:
-            frame.settle("last_will")
-            return
-        if log or found.speaks or not found.readings:
+        if log:
             frame.line(dominant_text(document) or readable(text), found.asset)
         time = found.times[0] if len(set(found.times)) == 1 else None
         for measured in found.readings:
@@ -260,6 +269,11 @@ class _Frame:
         self._decoder = decoder
         self._levels = decoder.levels(message.topic)
         self._next = 0
+
+    @property
+    def count(self) -> int:
+        """The events that came of it so far."""
+        return len(self.out.events) + len(self.out.settled) + len(self.out.undecodable)
 
     def next_id(self) -> EventId:
         self._next += 1
@@ -317,6 +331,20 @@ class _Frame:
                 retain=message.retain,
             )
         )
+
+
+def _is_empty(document: Node) -> bool:
+    return document == [] or (isinstance(document, Obj) and not document.members)
+
+
+def _documents(text: str, document: Node) -> list[tuple[str, Node, str]]:
+    """The documents of a JSON payload: what each reads, what it is, and its pointer in the payload."""
+    if not isinstance(document, list) or not document:
+        return [(text, document, "")]
+    records = [node for node in document if isinstance(node, Obj)]
+    if len(records) < len(document) or all(map(is_point, records)):
+        return [(text, document, "")]
+    return [(part, node, f"/{n}") for n, (part, node) in enumerate(zip(items(text), records, strict=True))]
 
 
 def documents(events: Sequence[Event]) -> Iterator[tuple[Event, EventId]]:

@@ -43,6 +43,7 @@ class TooDeep(ValueError):
 # optional, which keeps the search linear on cut payloads.
 _STRING = r'"(?:[^"\\]|\\.)*"?'
 _BRACKETS = re.compile(_STRING + r"|[\[\]{}]", re.DOTALL)
+_COMMAS = re.compile(_STRING + r"|[\[\]{},]", re.DOTALL)
 _BARE_NAN = re.compile(_STRING + r"|(?<![\w.])[-+]?(?:nan|inf(?:inity)?)(?![\w.])", re.DOTALL | re.IGNORECASE)
 _ESCAPE = re.compile(
     r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|.)", re.DOTALL
@@ -70,6 +71,22 @@ def parse(text: str, depth: int) -> Node:
 def looks_broken(text: str) -> bool:
     """Whether text that is not JSON was meant to be: reading half a document would invent values."""
     return _BROKEN.match(text) is not None
+
+
+def items(text: str) -> list[str]:
+    """What stands between the commas of the JSON array that is all of `text`, without blanks around it."""
+    found, level, start = [], 0, 0
+    for match in _COMMAS.finditer(text):
+        token = match[0]
+        if token in "[{":
+            level += 1
+            start = match.end() if level == 1 else start
+        elif token in "]}" or (token == "," and level == 1):
+            if level == 1:
+                found.append(text[start : match.start()].strip())
+                start = match.end()
+            level -= token != ","
+    return found
 
 
 def readable(text: str) -> str:

@@ -108,12 +108,19 @@ def plain(key: str) -> str:
     return key.translate(_PLAIN).lower()
 
 
-def search(document: Node, metric: str | None) -> Found:
-    """Walk a parsed document. `metric` names a value that has no name of its own (from the topic)."""
+def is_point(node: Obj) -> bool:
+    """A value with its name: a part of what a document says, never a document of its own."""
+    names = {plain(key) for key, _ in node.members}
+    return not names.isdisjoint(NAME_KEYS) and not names.isdisjoint(VALUE_KEYS)
+
+
+def search(document: Node, metric: str | None, pointer: str = "") -> Found:
+    """Walk a parsed document. `metric` names a value that has no name of its own (from the topic); `pointer`
+    is where in the payload the document stands."""
     found = Found()
     if isinstance(document, Obj):
         found.last_will = any(key == "_type" and value == "lwt" for key, value in document.members)
-    _Walk(found, metric).node(document, _Here())
+    _Walk(found, metric).node(document, _Here(pointer=pointer))
     return found
 
 
