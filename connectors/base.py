@@ -76,7 +76,7 @@ class SourceOptions(Strict):
     )
     framing: Framing = Field(
         default="payload",
-        description="what a payload is: one event (a JSON array of records: one each), lines, or joined records",
+        description="what a payload is: one event (of a JSON array each record), lines, or joined records",
     )
     multiline: Multiline | None = Field(
         default=None, description="the joining rule when framing is multiline"
