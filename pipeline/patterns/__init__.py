@@ -5,14 +5,17 @@ from pipeline.patterns.book import Book, Entry, Kept, Match, Teaching
 from pipeline.patterns.keep import keep
 from pipeline.patterns.learn import Reader, study
 from pipeline.patterns.lesson import PERSON, Lesson, Taught, Trust
-from pipeline.patterns.plan import Plan, learn
+from pipeline.patterns.plan import FieldPlan, Plan, learn
+from pipeline.patterns.share import SHARED
 from pipeline.patterns.signature import Signature, Slot, sign, variant
 
 __all__ = [
     "PERSON",
     "READINGS",
+    "SHARED",
     "Book",
     "Entry",
+    "FieldPlan",
     "Kept",
     "Lesson",
     "Match",

@@ -3,7 +3,7 @@
 Readings are compared by *place*: two agree on a field when the place that one found holds, in the other's
 line, what the other read. A name may stand twice in a line, so names agree by their text; numbers are equal
 by accident, so they agree only by where they stand. Whoever abstains neither agrees nor contradicts, but his
-confidence counts as none.
+confidence counts as none. What a person said of a field is not voted on.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from schemas.extraction import (
     Null,
     Severity,
     Span,
+    Tier,
     Transition,
     Verdict,
 )
@@ -75,7 +76,8 @@ def recall(lesson: Lesson, text: str, signature: Signature) -> Reading:
     for name, how in lesson.plan.fields.items():
         lost = how.place is not None and spans[name] is None
         null = Null.UNSURE if lost else how.null
-        fields[name] = FieldValue(spans[name], null, None, "span", how.confidence)
+        tier = Tier.PERSON if how.shared else Tier.RULE
+        fields[name] = FieldValue(spans[name], null, None, "span", how.confidence, tier)
     return Reading(text, signature, lesson.verdict(Extraction(fields, lesson.plan.reader)), lesson.agreed)
 
 
@@ -128,6 +130,9 @@ def _plan(readings: Sequence[Reading], fields: dict[str, FieldValue], profile: P
 
 def _settle_field(name: str, config: FieldConfig, readings: Sequence[Reading]) -> FieldValue | None:
     """The field in the first line; unsure when all abstain, None when the readings contradict each other."""
+    prior = readings[0]
+    if prior.value(name).tier is Tier.PERSON and not prior.abstains(name):
+        return prior.value(name)
     voters = [reading for reading in readings if not reading.abstains(name)]
     if not voters:
         return _UNSURE

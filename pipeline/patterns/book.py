@@ -15,12 +15,13 @@ different threads.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import NamedTuple
 
 from pipeline.patterns.lesson import Lesson, Taught, Trust
+from pipeline.patterns.share import own, share
 from pipeline.patterns.signature import Signature, line_digest, sign, variant
 from pipeline.store.patterns import PatternRow, PlanRow, Seen
 
@@ -39,7 +40,9 @@ class Match(NamedTuple):
 
 @dataclass(slots=True)
 class Entry:
-    """One pattern. `variants` is replaced, never changed."""
+    """One pattern. `variants` are its lessons as they were taught; it is replaced, never changed. `shared`
+    are those that lines are read by: each with what people said of the others (share.py).
+    """
 
     pattern_id: int
     profile: str
@@ -47,6 +50,13 @@ class Entry:
     variants: dict[str, Taught]
     n: int
     last_seen_us: int
+    shared: Mapping[str, Taught] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.shared = share(self.variants)
+
+    def teach(self, variants: dict[str, Taught]) -> None:
+        self.variants, self.shared = variants, share(variants)
 
     @property
     def by_person(self) -> bool:
@@ -55,7 +65,8 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Teaching:
-    """One lesson on its way to the disk. `sample` is the line it was learnt from.
+    """One lesson on its way to the disk: `own` as it is written, `lesson` as lines will be read by it, with
+    what people said of other variants. `sample` is the line it was learnt from.
 
     `only_trust`: the lesson stands and only its trust changes, at version `version`. `evict` are the patterns
     that make room.
@@ -66,6 +77,7 @@ class Teaching:
     signature: str
     variant: str
     sample: str
+    own: Lesson
     lesson: Lesson
     at_us: int
     pattern_id: int | None = None
@@ -131,12 +143,18 @@ class Book:
         entry = known.get(signature.text) if known is not None else None
         if entry is None:
             return Match(signature, values, None, None)
-        return Match(signature, values, entry.pattern_id, entry.variants.get(values))
+        return Match(signature, values, entry.pattern_id, entry.shared.get(values))
 
     def find(self, profile: str, signature: str, values: str) -> Taught | None:
         """What is taught for a group of unread lines."""
         entry = self._entries.get(profile, {}).get(signature)
-        return entry.variants.get(values) if entry is not None else None
+        return entry.shared.get(values) if entry is not None else None
+
+    def siblings(self, teaching: Teaching, kept: Kept) -> Mapping[str, Taught]:
+        """The lessons of the pattern's variants as they will be once the teaching is committed."""
+        entry = self._by_id.get(kept.pattern_id)
+        taught = Taught(teaching.own, kept.version, teaching.at_us)
+        return share({**(entry.variants if entry is not None else {}), teaching.variant: taught})
 
     def claim_check(self, match: Match, text: str) -> bool:
         """Whether this line should be read once more, because its plan is provisional and has not been tried
@@ -209,15 +227,18 @@ class Book:
                 return None
             self._tickets += 1
             self._pending[key] = self._tickets
+            variants = entry.variants if entry is not None else {}
+            written = own(lesson, known.lesson if known is not None else None, variants)
             return Teaching(
                 self._tickets,
                 *key,
                 sample,
-                lesson,
+                written,
+                share({**variants, key[2]: Taught(written, 0, at_us)})[key[2]].lesson,
                 at_us,
                 entry.pattern_id if entry is not None else None,
                 known.version if known is not None else 0,
-                known is not None and lesson.says_the_same(known.lesson),
+                known is not None and written.says_the_same(known.lesson),
                 self._least_recent() if entry is None and len(self) >= self.patterns_max else (),
             )
 
@@ -250,8 +271,8 @@ class Book:
                 or known.version < kept.version
                 or (teaching.only_trust and known.version == kept.version)
             ):
-                taught = Taught(teaching.lesson, kept.version, teaching.at_us)
-                entry.variants = {**entry.variants, teaching.variant: taught}
+                taught = Taught(teaching.own, kept.version, teaching.at_us)
+                entry.teach({**entry.variants, teaching.variant: taught})
 
     def abort(self, teaching: Teaching) -> None:
         """The teaching did not reach the disk; the book stays as it was."""
@@ -268,7 +289,7 @@ class Book:
             if entry is None:
                 return
             left = {} if values is None else {v: t for v, t in entry.variants.items() if v != values}
-            entry.variants = left
+            entry.teach(left)
             if not left:
                 self._remove(pattern_id)
 

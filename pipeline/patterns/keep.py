@@ -17,7 +17,7 @@ def keep(connection: Connection, book: Book, teaching: Teaching) -> Kept | None:
     """
     if not book.still_valid(teaching):
         return None
-    lesson = teaching.lesson
+    lesson = teaching.own
     pattern_id = patterns.upsert(
         connection, teaching.profile, teaching.signature, teaching.sample, teaching.at_us
     )

@@ -29,7 +29,8 @@ class FieldPlan:
 
     `null` with a place: *bad* is what this pattern always has there (a raw count), *unsure* is for a person.
     `digest` is that of the field's definition: another one makes this field, and only this one, stale.
-    `beside` is what must follow the value for its unit to hold, when the unit has a digit.
+    `beside` is what must follow the value for its unit to hold, when the unit has a digit. `shared`: a person
+    said so, for every variant of the pattern (see share.py).
     """
 
     place: Place | None
@@ -38,6 +39,7 @@ class FieldPlan:
     digest: str
     convention: Convention = field(default_factory=Convention)
     beside: str = ""
+    shared: bool = False
 
     def to_json(self) -> dict[str, Any]:
         row: dict[str, Any] = {"digest": self.digest, "confidence": round(self.confidence, 4)}
@@ -48,25 +50,29 @@ class FieldPlan:
         row |= {key: value for key, value in asdict(self.convention).items() if value}
         if self.beside:
             row["beside"] = self.beside
+        if self.shared:
+            row["shared"] = True
         return row
 
     @classmethod
     def from_json(cls, row: Mapping[str, Any]) -> FieldPlan:
         digest, confidence = sys.intern(row["digest"]), row["confidence"]
+        shared = row.get("shared", False)
         if "place" not in row:
-            return _without_place(row["null"], confidence, digest)
+            return _without_place(row["null"], confidence, digest, shared)
         convention = _convention(row.get("unit"), row.get("form", ""), row.get("order"))
         null = Null(row["null"]) if "null" in row else None
-        return cls(Place.from_json(row["place"]), null, confidence, digest, convention, row.get("beside", ""))
+        beside = row.get("beside", "")
+        return cls(Place.from_json(row["place"]), null, confidence, digest, convention, beside, shared)
 
 
 _convention = lru_cache(maxsize=4096)(Convention)
 
 
 @lru_cache(maxsize=65_536)
-def _without_place(null: str, confidence: float, digest: str) -> FieldPlan:
+def _without_place(null: str, confidence: float, digest: str, shared: bool = False) -> FieldPlan:
     """Most fields are absent in most patterns: one object serves them all."""
-    return FieldPlan(None, Null(null), confidence, digest)
+    return FieldPlan(None, Null(null), confidence, digest, shared=shared)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from pipeline.fields import Labels, Profile
-from pipeline.patterns import PERSON, Lesson, Plan, Trust, learn, sign
-from pipeline.patterns.plan import FieldPlan
+from pipeline.fields import FieldConfig, Labels, Profile
+from pipeline.patterns import PERSON, SHARED, FieldPlan, Lesson, Plan, Trust, learn, sign
 from pipeline.stages.judge import Judged
 from schemas.errors import AndonError
 from schemas.events import LogLine
@@ -62,6 +61,9 @@ def lesson_of(
     keeps the confidence and the reader that it had: a label or a field that was unsure stays unsure, and a
     field that nobody has read yet is read with the pattern's next line. An approval states nothing; it
     confirms what was shown, and what was empty there stays as it was.
+
+    Where the device, the time and the code stand is said for all codes of the pattern; what the line means is
+    said for this one (patterns/share.py).
 
     Raises ReviewRefused for unknown fields and labels, and for values that do not stand in the line.
     """
@@ -130,9 +132,14 @@ def _plan(line: LogLine, known: Lesson | None, answer: Answer, profile: Profile)
         for name, how in known.plan.fields.items():
             if name in profile.fields and name not in stale:
                 confirmed = _confirms(answer.saw("fields").get(name), how, spans[name])
-                fields[name] = replace(how, confidence=1.0) if confirmed else how
-    fields |= {name: learnt.fields[name] for name in named}
+                fields[name] = _said(how, profile.fields[name]) if confirmed else how
+    fields |= {name: _said(learnt.fields[name], profile.fields[name]) for name in named}
     return Plan(fields, learnt.slots, f"{PERSON}{answer.who}")
+
+
+def _said(how: FieldPlan, config: FieldConfig) -> FieldPlan:
+    """A person's word. Where the event's own names stand, it holds for the pattern's other codes as well."""
+    return replace(how, confidence=1.0, shared=config.type in SHARED)
 
 
 def _confirms(seen: Any, how: FieldPlan, span: Span | None) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from pipeline.patterns import Book, Kept, Match, Taught, Teaching, keep
+from pipeline.patterns import Book, Kept, Taught, Teaching, Trust, keep
 from pipeline.review.correction import (
     Answer,
     Correction,
@@ -176,8 +176,7 @@ class Desk:
             return replay(connection, [*asked.values()], kept)
 
         def replay(connection: Connection, asked: Sequence[Review], kept: Kept) -> int:
-            taught = Taught(teaching.lesson, kept.version, now_us())
-            return self._replay(connection, review, asked, taught, kept.pattern_id, state, answer)
+            return self._replay(connection, review, asked, teaching, kept, state, answer)
 
         def write_more(connection: Connection) -> int:
             nonlocal after
@@ -205,8 +204,8 @@ class Desk:
     def _like(
         self, connection: Connection, review: Review, teaching: Teaching, after: int
     ) -> tuple[Sequence[Review], int | None]:
-        """A chunk of the open questions about lines of the taught pattern, and after which question the
-        next one begins; None: there is no more."""
+        """A chunk of the open questions about lines of the taught pattern, whatever their codes, and after
+        which question the next one begins; None: there is no more."""
         rows = reviews.of_pattern(
             connection, teaching.pattern_id, review.asked.group_key, REPLAY_CHUNK, after
         )
@@ -218,29 +217,35 @@ class Desk:
         if feed is None or review.asked.reason in ABOUT_TICKETS or "text" not in review.asked.event:
             return False
         match = self._book.match(feed.profile_name, str(review.asked.event["text"]))
-        return (feed.profile_name, match.signature.text, match.variant) == teaching.key
+        return (feed.profile_name, match.signature.text) == teaching.key[:2]
 
     def _replay(
         self,
         connection: Connection,
         review: Review,
         asked: Sequence[Review],
-        taught: Taught,
-        pattern_id: int,
+        teaching: Teaching,
+        kept: Kept,
         state: ReviewState,
         answer: Answer,
     ) -> int:
-        """Judge the held lines anew and move those that nothing holds back any more."""
-        answered = 0
+        """Judge the held lines anew and move those that nothing holds back any more.
+
+        The answer is about one code: lines with others go only when all that they lacked is shared by it.
+        """
+        answered, variants = 0, self._book.siblings(teaching, kept)
         for each in asked:
             line = _line(each)
             known = self._book.match(self._feeds[line.source].profile_name, line.text)
-            match = Match(known.signature, known.variant, pattern_id, taught)
-            judged = self._settler.judge(line, match, taught)
-            if each.asked.group_key == review.asked.group_key or each.review_id == review.review_id:
+            taught = variants.get(known.variant)
+            if taught is None or taught.trust is Trust.DISPUTED:
+                continue
+            judged = self._settler.judge(line, known._replace(pattern_id=kept.pattern_id), taught)
+            same = known.variant == teaching.variant and each.asked.group_key == review.asked.group_key
+            if same or each.review_id == review.review_id:
                 judged = _as_a_person_says(judged, answer.who)
             if self._settler.settle_held(connection, [judged], Outcome.REVIEW, now_us()):
-                said = {"correction": asdict(answer.correction), "taught_by": taught.lesson.taught_by}
+                said = {"correction": asdict(answer.correction), "taught_by": teaching.own.taught_by}
                 reviews.resolve(connection, each.review_id, state, answer.who, now_us(), said)
                 answered += 1
         return answered

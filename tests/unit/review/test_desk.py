@@ -188,6 +188,36 @@ rules:
 )
 
 
+def coded(code: int, rpm: int = 100) -> str:
+    return f"press7 spindle grinds at {rpm} rpm, error {code}"
+
+
+async def test_the_device_is_asked_once_and_not_for_each_code(tmp_path: Path) -> None:
+    """What the codes mean is asked for each of them."""
+    severe = {"17": "error", "18": "critical"}
+
+    def says(line: str) -> Verdict:
+        code = line.split()[-1]
+        guess = FieldValue(Span(0, 6), None, confidence=0.5, tier=Tier.MODEL)
+        return replace(
+            verdict(line, severe.get(code)), extraction=Extraction({"device": guess}, "scripted", Tier.MODEL)
+        )
+
+    async with Rig(tmp_path, REQUIRED, ScriptedReader(says)) as rig:
+        await rig.tell(*(coded(code, rpm) for code in (17, 18, 19) for rpm in (100, 200)))
+        assert rig.counts().review == 6
+        answer = await rig.core.desk.correct(1, "ada", Correction(values={"device": "press7"}))
+        assert (answer["answered"], rig.counts().review) == (4, 2)
+        assert rig.number("SELECT count(*) FROM openings WHERE severity = 'critical'") == 1
+        assert {row.intent.ticket.asset for row in rig.tickets()} == {"press/press7"}
+        severe["20"] = "error"
+        (new, unknown) = await rig.tell(coded(20), coded(21))
+        assert (new.state, unknown.reason) == (Outcome.TICKET, "unsure_severity")
+        left = {question.asked.reason for question in rig.questions() if question.state is ReviewState.OPEN}
+        assert left == {"unsure_severity"}
+        rig.assert_sound()
+
+
 async def test_a_line_without_a_severity_is_never_let_go(tmp_path: Path) -> None:
     """Not even with others of its question, of which a rule knows how severe they are."""
     says = iter(["info", "error", "info"])
