@@ -45,7 +45,8 @@ class Store:
 
     @classmethod
     def open(cls, path: Path, options: StoreConfig | None = None) -> Store:
-        """Open the store at `path`, creating or upgrading it.
+        """Open the store at `path`, creating or upgrading it. Unless it is as a clean end left it, the whole
+        file is read first and looked at for damage.
 
         Raises StoreLocked when another process has it, StoreCorrupt when the file is damaged (it is not
         touched then), StoreError when the folder is missing or not ours, or the file is of another program or
@@ -57,8 +58,10 @@ class Store:
         writer: Writer | None = None
         try:
             new = not path.exists()
-            if not new:
+            if not new and (lock.left != _seal(path) or not _has_empty_wal(path)):
                 verify(path)
+            elif not new:
+                _require_known(path)
             floor = (options or StoreConfig()).free_floor_mb * 1_000_000
             free_space = FreeSpace(path.parent, floor)
             writer = Writer(path, free_space)
@@ -136,9 +139,10 @@ class Store:
             self._truncate_wal()
             self._readers.dispose()
             self._writer.close()
+            self._lock.release(_seal(self.path))
         else:
             self._close_failed()
-        self._lock.release()
+            self._lock.release()
 
     def _close_failed(self) -> None:
         with suppress(DBAPIError), self._readers.connect() as witness:
@@ -184,9 +188,32 @@ def verify(path: Path) -> None:
         raise translate(error, path) or error from error
     if found != ["ok"]:
         raise corrupt(path, "; ".join(found))
+    _require_known(path)
+
+
+def _seal(path: Path) -> str:
+    """What changes with every write to the file, by whomever; empty when there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return ""
+    return f"{found.st_size} {found.st_mtime_ns} {found.st_ino}"
+
+
+def _has_empty_wal(path: Path) -> bool:
+    try:
+        return path.with_name(path.name + "-wal").stat().st_size == 0
+    except FileNotFoundError:
+        return True
+
+
+def _require_known(path: Path) -> None:
+    """Raises StoreError for a file of another program or a newer andon."""
     engine = reading_engine(path)
     try:
         with engine.connect() as connection:
             schema.require_known(connection, path)
+    except (DBAPIError, sqlite3.Error) as error:
+        raise translate(error, path) or error from error
     finally:
         engine.dispose()

@@ -1,4 +1,7 @@
-"""One process owns a store: a lock file beside it, held with flock(2), which dies with its process."""
+"""One process owns a store: a lock file beside it, held with flock(2), which dies with its process.
+
+The file says who holds the lock or, after a clean end, how the store was left.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,16 @@ from pathlib import Path
 
 from schemas.errors import StoreError, StoreLocked
 
+_RELEASED = "released"
+_NOTE_BYTES = 200
+
 
 class StoreLock:
     """The exclusive lock on a store, from construction until `release`.
 
     Raises StoreLocked, naming the holder's process id, when another process (or this one) has it already. The
     file stays behind on release: removing it would let two processes hold locks on two files of one name.
+    `left` is what the last holder wrote at his release; empty when he ended without one.
     """
 
     def __init__(self, store: Path) -> None:
@@ -33,11 +40,21 @@ class StoreLock:
         except OSError as error:
             os.close(self._fd)
             raise StoreError(f"{self.path}: cannot be locked: {error.strerror}") from error
-        os.ftruncate(self._fd, 0)
-        os.pwrite(self._fd, f"{os.getpid()}\n".encode(), 0)
+        first, _, self.left = os.pread(self._fd, _NOTE_BYTES, 0).decode("ascii", "replace").partition(" ")
+        if first != _RELEASED:
+            self.left = ""
+        self._write(f"{os.getpid()}\n")
+        if self.left:
+            os.fsync(self._fd)  # after a power cut nobody may read that the store was left well
 
-    def release(self) -> None:
-        """Give the store up. May be called twice."""
+    def release(self, note: str = "") -> None:
+        """Give the store up, leaving `note` (ASCII, short) for the next holder. May be called twice."""
         if self._fd >= 0:
+            if note:
+                self._write(f"{_RELEASED} {note}")
             os.close(self._fd)
             self._fd = -1
+
+    def _write(self, text: str) -> None:
+        os.ftruncate(self._fd, 0)
+        os.pwrite(self._fd, text.encode("ascii"), 0)

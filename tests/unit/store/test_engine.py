@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,7 +18,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
 
 from connectors.base import Delivery
-from pipeline.store import journal, meta
+from pipeline.store import admin, journal, meta
 from pipeline.store.engine import Store
 from pipeline.store.options import StoreConfig
 from pipeline.store.sqlite import WAL_LIMIT_BYTES
@@ -241,12 +243,68 @@ def test_a_damaged_file_is_refused_and_kept(path: Path, damage: Callable[[Path],
     store.write_sync(fill)
     store.close()
     damage(path)
+    _touch(path, time.time_ns())  # the clock of files is coarse: the damage came later than the last write
     content = path.read_bytes()
     with pytest.raises(StoreCorrupt, match=r"kept as it is.*andon db check.*backup"):
         Store.open(path)
     assert path.read_bytes() == content
     path.unlink()
     Store.open(path).close()  # the lock was given up, and starting afresh works
+
+
+def _touch(path: Path, mtime_ns: int) -> None:
+    os.utime(path, ns=(mtime_ns, mtime_ns))
+
+
+def _unseen_damage(path: Path) -> None:
+    """In a page that nothing at the start touches, and as if nobody had written to the file."""
+    store = Store.open(path)
+    store.write_sync(lambda connection: [meta.put(connection, f"k{i}", "v" * 1000) for i in range(200)])
+    store.close()
+    mtime_ns = path.stat().st_mtime_ns
+    with sqlite3.connect(path) as look:
+        (page,) = look.execute("SELECT max(pageno) FROM dbstat WHERE name = 'meta'").fetchone()
+    look.close()
+    with path.open("r+b") as file:
+        file.seek((page - 1) * 4096)
+        file.write(os.urandom(4096))
+    _touch(path, mtime_ns)
+
+
+def test_the_whole_file_is_read_only_after_an_end_that_was_not_clean(path: Path) -> None:
+    """Two gigabytes on eMMC take half a minute; what a clean end left and nobody touched is as it was."""
+    _unseen_damage(path)
+    assert admin.check(path), "a full check finds it"
+    store = Store.open(path)
+    lock = path.with_name("andon.db.lock")
+    assert lock.read_text() == f"{os.getpid()}\n"
+    store._lock.release()  # as the kernel does for a process that is killed
+    with pytest.raises(StoreCorrupt):
+        Store.open(path)
+    store.close()
+
+
+def test_a_file_that_was_written_to_since_is_read_whole(path: Path) -> None:
+    _unseen_damage(path)
+    _touch(path, path.stat().st_mtime_ns + 1)
+    with pytest.raises(StoreCorrupt):
+        Store.open(path)
+
+
+def test_a_file_put_in_the_place_of_the_one_that_was_left_is_read_whole(path: Path) -> None:
+    _unseen_damage(path)
+    copy = path.with_name("copy.db")
+    shutil.copy2(path, copy)
+    os.replace(copy, path)
+    with pytest.raises(StoreCorrupt):
+        Store.open(path)
+
+
+def test_a_log_that_holds_something_has_the_file_read_whole(path: Path) -> None:
+    _unseen_damage(path)
+    path.with_name("andon.db-wal").write_bytes(b"left behind")
+    with pytest.raises(StoreCorrupt):
+        Store.open(path)
 
 
 def test_the_database_of_another_program_is_refused(path: Path) -> None:
