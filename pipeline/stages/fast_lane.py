@@ -69,9 +69,13 @@ class FastLane:
 
     async def run(self) -> None:
         await self._in_thread(self._restore)
+        swept = False
         while True:
             self._journaled.clear()
             try:
+                if not swept:
+                    await self.sweep()
+                    swept = True
                 while await self.step():
                     pass
                 await self.step_records()
@@ -97,6 +101,13 @@ class FastLane:
         batch = await self._in_thread(lambda: self._settler.flush(now_us, everything=everything))
         if batch.sources:
             await self._commit(batch)
+
+    async def sweep(self) -> None:
+        """Settle the multi-line records of sources that the site file has no more."""
+        batch = await self._in_thread(self._orphans)
+        if batch.ended:
+            await self._commit(batch)
+            log.warning("records.orphaned", sources=sorted({source for source, _ in batch.ended}))
 
     async def _commit(self, batch: Batch) -> None:
         try:
@@ -131,6 +142,10 @@ class FastLane:
                 return None
             room = max(0, self._unread_max - unread.size(connection))
             return self._settler.prepare(connection, messages, time.time_ns() // 1000, room)
+
+    def _orphans(self) -> Batch:
+        with self._store.read() as connection:
+            return self._settler.orphans(connection, time.time_ns() // 1000)
 
     def _restore(self) -> None:
         with self._store.read() as connection:

@@ -57,6 +57,9 @@ class Batch:
     sources: set[str] = field(default_factory=set)
     matches: list[Match] = field(default_factory=list)
     checks: list[tuple[LogLine, Match]] = field(default_factory=list)
+    ended: list[tuple[str, str]] = field(
+        default_factory=list
+    )  # source and topic of records nobody goes on with
 
 
 class Settler:
@@ -104,6 +107,17 @@ class Settler:
                 self._event(event, document, feed, {}, batch)
         return batch
 
+    def orphans(self, connection: Connection, now_us: int) -> Batch:
+        """Open records of sources that have left the site file: nothing will ever be added to them, and what
+        they have is asked of a person."""
+        batch = Batch(now_us)
+        for row in records.load(connection):
+            if row.source not in self.feeds:
+                line = _line_of(row.source, _opened(connection, row))
+                self._ask(questions.raw(line, UNKNOWN_SOURCE, now_us), Kind.LINE, batch)
+                batch.ended.append((row.source, row.topic))
+        return batch
+
     def commit(self, connection: Connection, batch: Batch) -> list[Settlement]:
         """Write a prepared batch; the settlements of the alarm stage. Must run inside a transaction of the
         writer."""
@@ -116,6 +130,8 @@ class Settler:
         seen.add(connection, batch.seen)
         for name in batch.sources:
             self._remember(connection, name)
+        for source, topic in batch.ended:
+            records.close(connection, source, topic)
         if batch.through:
             journal.set_cursor(connection, batch.through)
             sites.decoded_with(connection, batch.first, self._site_hash)
@@ -312,6 +328,10 @@ def _stored(source: str, record: OpenRecord) -> records.OpenRecord:
     return records.OpenRecord(
         source, record.topic, record.id, record.text, record.lines, to_us(record.touched_at)
     )
+
+
+def _line_of(source: str, record: OpenRecord) -> LogLine:
+    return LogLine(record.id, source, record.topic, record.text, record.received_at, retain=record.retain)
 
 
 def _opened(connection: Connection, row: records.OpenRecord) -> OpenRecord:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -114,3 +115,46 @@ async def test_a_full_disk_is_waited_for_and_is_no_stall(rig: Rig) -> None:
         assert rig.fast.backlog() == 1
         rig.failures = 0
         await until(lambda: not rig.fast.backlog(), "the settling")
+
+
+MULTILINE = SITE.replace(
+    "mode: live", "mode: live, framing: multiline, multiline: {start: '^[A-Z]', flush_s: 300}"
+)
+RENAMED = MULTILINE.replace("line7:", "line8:")
+OTHERWISE = SITE.replace("mode: live", "mode: live, framing: lines")
+
+
+@pytest.mark.parametrize(
+    ("after", "ends"),
+    [
+        (RENAMED, [("review", "unknown_source"), ("part_of", "multiline")]),
+        (OTHERWISE, [("unread", ""), ("part_of", "multiline")]),
+        (MULTILINE, None),
+    ],
+    ids=["the source is gone", "its framing is another", "it is as it was"],
+)
+async def test_an_open_record_ends_when_nobody_can_go_on_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: str, ends: list[tuple[str, str]] | None
+) -> None:
+    monkeypatch.setattr(fast_lane, "STORE_RETRY_S", 0.0)
+    monkeypatch.setattr(fast_lane, "FLUSH_S", 0.01)
+    long_ago = 1_700_000_000_000_000
+    async with Rig(tmp_path, MULTILINE) as rig:
+        await rig.accept(
+            "Traceback", "  at line 1", received_at_us=time.time_ns() // 1000 if ends is None else long_ago
+        )
+        await rig.settle()
+        assert rig.counts().open_records == 1
+    async with Rig(tmp_path, after) as rig:
+        rig.failures = 2
+        async with running(rig):
+            if ends is None:
+                await rig.accept("  at line 2")
+                await until(lambda: not rig.fast.backlog(), "its next line")
+                assert rig.counts().open_records == 1
+            else:
+                await until(lambda: rig.counts().open_records == 0, "its end")
+                assert rig.states() == ends
+        for question in rig.questions():
+            assert question.asked.event["text"] == "Traceback\n  at line 1"
+        rig.assert_sound()

@@ -272,7 +272,7 @@ def _unseen_damage(path: Path) -> None:
 
 
 def test_the_whole_file_is_read_only_after_an_end_that_was_not_clean(path: Path) -> None:
-    """Two gigabytes on eMMC take half a minute; what a clean end left and nobody touched is as it was."""
+    """What a clean end left and nobody touched is as it was."""
     _unseen_damage(path)
     assert admin.check(path), "a full check finds it"
     store = Store.open(path)
