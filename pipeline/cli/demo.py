@@ -6,7 +6,7 @@ import asyncio
 import signal
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Annotated, Any
@@ -22,6 +22,14 @@ from pipeline.demo.play import Picture, play, where_next
 
 # Without a terminal nobody presses Ctrl-C: such a run ends by itself.
 UNATTENDED_S = 60.0
+
+# An asset or a cause is shown up to this: at 80 columns that leaves a third of the width to the line itself.
+NAME_CHARS = 14
+
+# What is left of a line behind its code is a sentence from this on.
+SAYS_CHARS = 10
+
+SEVERITY_STYLES = {"critical": "bold red", "error": "red", "warning": "yellow"}
 
 
 def demo(
@@ -118,14 +126,32 @@ def _panel(picture: Picture) -> Panel:
 
 
 def _tickets(picture: Picture) -> Table:
-    table = Table(box=None, title="newest tickets", title_justify="left", expand=True)
-    for column in ("no.", "severity", "asset", "what"):
-        table.add_column(column, overflow="ellipsis", no_wrap=True)
+    """One line a ticket at any width: the columns that say which one keep theirs, the text takes the rest."""
+    table = Table(box=None, title="newest tickets", title_justify="left", expand=True, padding=(0, 2, 0, 0))
+    table.add_column("no.", justify="right", no_wrap=True)
+    table.add_column("severity", no_wrap=True)
+    table.add_column("asset", no_wrap=True, overflow="ellipsis", max_width=NAME_CHARS)
+    table.add_column("cause", no_wrap=True, overflow="ellipsis", max_width=NAME_CHARS)
+    table.add_column("what it says", no_wrap=True, overflow="ellipsis", ratio=1)
     for ticket in picture.tickets:
-        table.add_row(
-            plain(ticket["number"]),
-            plain(ticket["severity"]),
-            plain(ticket["asset"]),
-            plain(ticket["title"]),
-        )
+        severity, style = _cell(ticket["severity"]), SEVERITY_STYLES.get(ticket["severity"], "none")
+        names = (_cell(ticket["asset"]), _cell(ticket["cause"]))
+        table.add_row(_cell(ticket["number"]), f"[{style}]{severity}[/]", *names, _cell(_says(ticket)))
     return table
+
+
+def _cell(value: object) -> str:
+    """One line, whatever the value: records may have several."""
+    return plain(" ".join(str(value).split()))
+
+
+def _says(ticket: Mapping[str, Any]) -> str:
+    """The ticket's line behind its code or its time: the columns before it say the rest."""
+    evidence = ticket["evidence"]
+    line, fields = str(evidence.get("line") or ticket["line"]), evidence.get("fields") or {}
+    for name in ("error_code", "timestamp"):
+        _, end = fields.get(name, {}).get("span") or (0, 0)
+        rest = line[end:].lstrip(" :;,-])")
+        if end and len(rest) >= SAYS_CHARS:
+            return rest
+    return line
