@@ -164,8 +164,8 @@ class SourceStats:
     """A source's own counters since it was built. Whoever reads them turns them into metrics.
 
     `queue_depth` counts deliveries that arrived and were not yet taken by `batches()`. `resent` counts
-    packets that the broker sent twice on one connection. `last_error` is the last thing that went wrong, None
-    when nothing did.
+    packets that the broker sent twice on one connection. `last_error` is what is wrong, None once it is
+    over: an error from before the last connect says nothing any more.
     """
 
     connected: bool = False

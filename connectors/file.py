@@ -210,6 +210,7 @@ class FileSource:
         self._position = tail.position(self._offset)
         self._cutter = None
         self._quiet_since = None
+        self._last_error = None
         self._connects += 1
 
     # Reading.

@@ -241,6 +241,7 @@ class Connection:
         self._accepted_at = time.monotonic()
         self._keepalive_s = getattr(properties, "ServerKeepAlive", None) or self._options.keepalive_s
         self._counters.connected = True
+        self._counters.last_error = None
         self._counters.connects += 1
         self._tell(NoticeKind.CONNECTED, f"connected to {self._options.broker}", 1)
         if self._subscriptions.on_session(flags.session_present):

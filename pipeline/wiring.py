@@ -211,7 +211,11 @@ class App:
             "site": self.site.site,
             "running_s": round(time.monotonic() - self.began, 1),
             "sources": {source.name: asdict(source.stats()) for source in self.sources},
-            "refused": {i.source.name: i.refused for i in self.service.intakes if i.refused},
+            "refused": {
+                intake.source.name: intake.refused
+                for intake in self.service.intakes
+                if intake.refused and not intake.source.stats().connected
+            },
             "holding": [i.source.name for i in self.service.intakes if i.holding],
             "stalled": self.service.stalled(),
             "sinks": {sink.name: lane.standing for sink, lane in zip(self.sinks, self.delivers, strict=True)},

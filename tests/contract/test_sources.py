@@ -28,6 +28,10 @@ class World(Protocol):
 
     def lines(self, deliveries: Sequence[Delivery]) -> list[bytes]: ...
 
+    def vanish(self) -> None: ...
+
+    def appear(self) -> None: ...
+
 
 class MqttWorld:
     def __init__(self, broker: Mosquitto, protocol: str) -> None:
@@ -43,6 +47,12 @@ class MqttWorld:
 
     def lines(self, deliveries: Sequence[Delivery]) -> list[bytes]:
         return [delivery.payload for delivery in deliveries]
+
+    def vanish(self) -> None:
+        self._broker.stop()
+
+    def appear(self) -> None:
+        self._broker.start()
 
 
 class FileWorld:
@@ -60,6 +70,12 @@ class FileWorld:
 
     def lines(self, deliveries: Sequence[Delivery]) -> list[bytes]:
         return b"".join(delivery.payload for delivery in deliveries).splitlines()
+
+    def vanish(self) -> None:
+        self._path.unlink()
+
+    def appear(self) -> None:
+        self._path.touch()
 
 
 @pytest.fixture(params=["mqtt5", "mqtt3", "file"])
@@ -142,3 +158,14 @@ async def test_pause_and_close_before_anything_was_read(world: World) -> None:
     await source.close()
     await source.close()
     assert source.stats().received == 0
+
+
+async def test_an_error_that_is_over_is_not_shown_any_more(world: World) -> None:
+    await asyncio.to_thread(world.vanish)
+    source = world.start()
+    async with consuming(source) as consumer:
+        await until(lambda: source.stats().last_error is not None)
+        assert not source.stats().connected
+        await asyncio.to_thread(world.appear)
+        await begin(world, consumer)
+        assert source.stats().last_error is None

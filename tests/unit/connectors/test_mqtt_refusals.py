@@ -59,8 +59,10 @@ async def test_a_refused_source_can_be_read_again() -> None:
     async with ScriptedBroker(script) as broker:
         line7 = source(broker)
         assert isinstance(await Consumer(line7).failure(), SourceRefused)
+        assert line7.stats().last_error is not None
         async with consuming(line7) as consumer:
             await consumer.wait_for(1)
+            assert line7.stats().last_error is None
 
 
 async def test_a_taken_over_session_is_fatal_and_names_the_cause() -> None:
