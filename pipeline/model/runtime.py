@@ -29,8 +29,8 @@ class Reader(Protocol):
 class Runtime(Protocol):
     """Runs a language model that scores options; it writes no text.
 
-    `digest` is the sha256 of the model file, `context` the most tokens a head and a body may have together.
-    Not thread-safe: one thread owns it.
+    `digest` is the sha256 of the model file in use, `context` the most tokens a head and a body may have
+    together. Not thread-safe: one thread owns it.
     """
 
     @property
@@ -38,6 +38,11 @@ class Runtime(Protocol):
 
     @property
     def context(self) -> int: ...
+
+    @property
+    def tuned(self) -> bool:
+        """Whether it was tuned on the prompt it is given."""
+        ...
 
     def tokens(self, text: str) -> list[int]:
         """`text` as plain text: control tokens written in it are ordinary characters."""

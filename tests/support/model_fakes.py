@@ -59,6 +59,7 @@ class ScriptedRuntime:
 
     def __init__(self, answer: Callable[[str, str], float] | None = None, context: int = 4096) -> None:
         self.context = context
+        self.tuned = False
         self.answer = answer or (lambda _prompt, _option: 0.0)
         self.closed = False
         self.prompts: list[str] = []

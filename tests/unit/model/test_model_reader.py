@@ -28,10 +28,12 @@ def says(answers: dict[str, str]) -> ScriptedRuntime:
         wanted = next((word for end, word in answers.items() if prompt.endswith(end)), "none")
         return 6.0 if option == wanted else 0.0
 
-    return ScriptedRuntime(answer)
+    runtime = ScriptedRuntime(answer)
+    runtime.tuned = True
+    return runtime
 
 
-AGREES = {'"drive 4" is the': "device", '"F30002" is the': "code", '"81.5 °C" is the': "temperature"}
+AGREES = {"[drive 4]:": "device", "[F30002]:": "code", "[81.5 °C]:": "temperature"}
 
 
 def spans(verdict: Verdict, text: str = LINE) -> dict[str, str]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from model_fakes import LABELS, PROFILE, ScriptedRuntime, quantity
 
 from pipeline.fields.definition import FieldConfig, Labels, Profile
-from pipeline.model.prompt import LINE_TOKENS, NONE, Layout, Names, windows
+from pipeline.model.prompt import LINE_TOKENS, NONE, NONE_MEANS, Layout, Names, windows
 from schemas.errors import ModelOverflow
 from schemas.extraction import Candidate, FieldType, Severity, Span
 
@@ -34,7 +36,7 @@ def test_the_head_names_fields_and_labels_with_their_descriptions() -> None:
     assert head.endswith("Line: ")
 
 
-def test_the_worked_examples_speak_the_sites_words() -> None:
+def test_the_head_speaks_the_sites_words() -> None:
     profile = Profile(
         fields={
             "Maschine": FieldConfig(type=FieldType.ASSET, description="betroffene Anlage"),
@@ -47,12 +49,11 @@ def test_the_worked_examples_speak_the_sites_words() -> None:
         actions={},
     )
     made, runtime = layout(profile, labels)
-    head = runtime.text(made.head)
-    assert '"Kessel 2" is the maschine\n"5,1 bar" is the druck\n' in head
-    assert '"E207" is the none' in head  # this profile has no code
-    assert "severity: error\ncategory: netz" in head  # a warning, at a site that has none
-    assert "hardware" not in head
-    assert "Action" not in head
+    assert runtime.text(made.head) == (
+        "Fields:\n maschine: Maschine, betroffene Anlage\n druck: Druck, gemessener Druck (bar)\n"
+        f" none: {NONE_MEANS}\nSeverity:\n info: Betrieb\n error: Störung\n"
+        "Category:\n netz: Kommunikation\n rest: Sonstiges\nLine: "
+    )
 
 
 def test_every_option_of_a_question_has_a_first_token_of_its_own() -> None:
@@ -75,7 +76,7 @@ def test_asks_stand_where_an_answer_would_follow() -> None:
     text = "mixer 4 fault E207"
     body = made.body(text, {candidate(text, "mixer 4"): ["device"], candidate(text, "E207"): ["error_code"]})
     ends = [runtime.text(body.tokens[: ask.position + 1]).split("\n")[-1] for ask in body.asks]
-    assert ends == ['"mixer 4" is the', '"E207" is the', "severity:", "category:", "action:"]
+    assert ends == ["[mixer 4]:", "fault [E207]:", "severity:", "category:", "action:"]
     assert [ask.options[:2] for ask in body.asks[:2]] == [(NONE, "device"), (NONE, "error_code")]
     assert body.whole
 
@@ -104,5 +105,39 @@ def test_a_long_line_is_shown_around_its_candidates_and_said_to_be_so() -> None:
 @given(st.text(max_size=800), st.lists(st.tuples(st.integers(0, 790), st.integers(1, 9)), max_size=8))
 def test_windows_hold_every_span(text: str, places: list[tuple[int, int]]) -> None:
     spans = [Span(start, min(start + length, len(text))) for start, length in places if start < len(text)]
-    shown = windows(text, spans)
-    assert all(span.of(text) in shown for span in spans)
+    pieces = windows(text, spans)
+    assert all(any(one.start <= span.start and span.end <= one.end for one in pieces) for span in spans)
+    assert all(before.end < after.start for before, after in itertools.pairwise(pieces))
+
+
+@given(st.text(max_size=60), st.lists(st.tuples(st.integers(0, 55), st.integers(1, 9)), max_size=4))
+def test_all_but_the_times_is_shown(text: str, places: list[tuple[int, int]]) -> None:
+    times = [Span(start, start + length) for start, length in places if start + length <= len(text)]
+    made, runtime = layout()
+    shown = runtime.text(made.body(text, {}, times).tokens).split("\n")[0]
+    hidden = {place for span in times for place in range(span.start, span.end)}
+    for place, letter in enumerate(text):
+        if place not in hidden and letter.isprintable():
+            assert letter in shown
+
+
+def test_a_time_is_a_letter() -> None:
+    made, runtime = layout()
+    text = "2024-05-01 08:00:01 mixer 4 started at 08:00:00"
+    times = [Span(0, 19), Span(39, 47)]
+    assert runtime.text(made.body(text, {}, times).tokens).split("\n")[0] == "T mixer 4 started at T"
+
+
+@pytest.mark.parametrize(
+    ("text", "part", "row"),
+    [
+        ("temp=20 pressure=20", "20 p", "temp=[20 p]:"),
+        ("oil 81", "81", "oil [81]:"),
+        ("a_very_long_parameter_name: 81", "81", "name: [81]:"),
+        ('{"level":7', "7", 'level":[7]:'),
+        ("81", "81", "[81]:"),
+    ],
+)
+def test_a_row_begins_with_the_word_before(text: str, part: str, row: str) -> None:
+    made, runtime = layout()
+    assert runtime.text(made.body(text, {candidate(text, part): ["device"]}).tokens).split("\n")[1] == row
