@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from pipeline.cli import bench, db, demo, evaluation, patterns, review, run, site, status
+from pipeline.cli import bench, db, demo, evaluation, model, patterns, review, run, site, status
 from pipeline.cli.output import COULD_NOT_RUN, complain
 from pipeline.telemetry import configure_logging
 from schemas.errors import AndonError
@@ -49,6 +49,7 @@ app.command("try")(evaluation.try_)
 app.command("eval")(evaluation.eval_)
 app.add_typer(review.app, name="review")
 app.add_typer(patterns.app, name="patterns")
+app.add_typer(model.app, name="model")
 app.command()(status.status)
 app.command()(bench.bench)
 app.add_typer(db.app, name="db")

@@ -5,21 +5,22 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, TextIO
 
 import typer
 from rich.console import Console
-from rich.progress import track
+from rich.progress import Progress
 
 from pipeline import config
 from pipeline.cli.output import JsonFlag, Out, SiteArgument, complain, plain, usage
 from pipeline.model import evaluate
 from pipeline.model.reader import ModelReader
+from pipeline.model.reliability import CONFIDENCE, Reliability
 from pipeline.model.rules import RulesReader
-from pipeline.model.thread import ClosingReader
+from pipeline.model.runtime import Reader
 from pipeline.rehearsal import Rehearsal
 from schemas.errors import AndonError, ModelError
 
@@ -81,6 +82,13 @@ def eval_(
     predictions: Annotated[
         Path | None, typer.Option(help="Write each line's reading here, as JSONL.")
     ] = None,
+    with_reliability: Annotated[
+        bool,
+        typer.Option(
+            "--reliability",
+            help="Also whether confidence can be believed, and what leaves without a person, with its bound.",
+        ),
+    ] = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Field-by-field scores against labelled lines."""
@@ -88,35 +96,53 @@ def eval_(
     if profile not in found.profiles:
         raise usage(f"no profile {profile!r}; there are: {', '.join(found.profiles)}")
     rows = evaluate.load(data)
-    reader = _reader(found)
-    try:
-        with _written(predictions) as out:
-            report = evaluate.evaluate(
-                list(track(rows, "reading", console=Console(stderr=True), disable=as_json)),
-                reader,
-                found.profiles[profile],
-                found.labels,
-                confidence_min=found.review.confidence_min,
-                predictions=None if out is None else lambda row: _write(out, row),
-            )
-    finally:
-        if isinstance(reader, ModelReader):
-            reader.close()
+    watch = Reliability(found.profiles[profile], found.review.confidence_min)
+    with (
+        reader_of(found) as reader,
+        _written(predictions) as out,
+        reading(len(rows), quiet=as_json) as progress,
+    ):
+        report = evaluate.evaluate(
+            rows,
+            reader,
+            found.profiles[profile],
+            found.labels,
+            confidence_min=found.review.confidence_min,
+            predictions=None if out is None else lambda row: _write(out, row),
+            seen=watch.see,
+            progress=progress,
+        )
+    reliability = watch.report() if with_reliability else []
     if as_json:
-        Out(True).line(report)
+        more = {**watch.rates(), "reliability": reliability} if with_reliability else {}
+        Out(True).line({**report, **more})
     else:
-        _table(report)
+        _table({**report, **watch.rates()})
+        _reliability_tables(reliability)
 
 
-def _reader(site: config.Site) -> ClosingReader | RulesReader:
+@contextmanager
+def reading(lines: int, *, quiet: bool) -> Iterator[Callable[[int], None]]:
+    """A progress bar on stderr; call what this gives with the number of lines done."""
+    with Progress(console=Console(stderr=True), transient=True, disable=quiet) as bar:
+        task = bar.add_task("reading", total=lines)
+        yield lambda done: bar.update(task, completed=done)
+
+
+@contextmanager
+def reader_of(site: config.Site) -> Iterator[Reader]:
     """The configured model; the rules, said plainly, when it is off or cannot be loaded."""
-    if not site.model.enabled:
-        return RulesReader()
+    opened: ModelReader | None = None
+    if site.model.enabled:
+        try:
+            opened = ModelReader.open(site.model)
+        except ModelError as error:
+            complain(f"{error}\nreading by rules alone")
     try:
-        return ModelReader.open(site.model)
-    except ModelError as error:
-        complain(f"{error}\nreading by rules alone")
-        return RulesReader()
+        yield opened or RulesReader()
+    finally:
+        if opened is not None:
+            opened.close()
 
 
 @contextmanager
@@ -141,3 +167,43 @@ def _table(report: dict[str, Any]) -> None:
     rows = [{"field": name, **scores} for name, scores in report["fields"].items()]
     out.table(rows, ("field", "n", "exact", "false_fill", "false_null", "wrong_span", "f1"), "no fields")
     out.record({key: value for key, value in report.items() if key != "fields"})
+
+
+def percent(share: float | None) -> str:
+    """A share for a table; a dash when there is none."""
+    return "-" if share is None else f"{share:.1%}"
+
+
+def _reliability_tables(groups: list[dict[str, Any]]) -> None:
+    out, bound = Out(False), f"upper_{CONFIDENCE:.0%}_bound"
+    for group in groups:
+        error = percent(group["calibration_error"])
+        out.say(f"\n{group['name']}: {group['n']} answers, expected calibration error {error}")
+        out.table(
+            (
+                {
+                    "confidence": f"{one['low']:g} to {one['high']:g}",
+                    "n": one["n"],
+                    "mean_confidence": percent(one["mean_confidence"]),
+                    "right": percent(one["right"]),
+                }
+                for one in group["bins"]
+            ),
+            ("confidence", "n", "mean_confidence", "right"),
+            "no answers",
+        )
+        out.table(
+            (
+                {
+                    "at_confidence": f"{one['threshold']:g}",
+                    "lines": one["accepted"],
+                    "with_an_error": one["errors"],
+                    "error_rate": percent(one["error_rate"]),
+                    bound: percent(one["upper"]),
+                    "coverage": percent(one["coverage"]),
+                }
+                for one in group["accepted"]
+            ),
+            ("at_confidence", "lines", "with_an_error", "error_rate", bound, "coverage"),
+            "nothing accepted",
+        )

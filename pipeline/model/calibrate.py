@@ -23,7 +23,7 @@ test rounds against us.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -140,7 +140,8 @@ class Curve:
 def certify(curve: Curve, goal: Goal) -> tuple[Status, Counts | None]:
     """The loosest threshold that is proved to keep the goal, by fixed-sequence testing from the strictest.
 
-    None with the reason when there is none: too few lines for any proof, or too many errors among them.
+    Of thresholds that accept the same answers it is the strictest: nothing was seen between them. None with
+    the reason when there is none: too few lines for any proof, or too many errors among them.
     """
     chosen, tested, least = None, False, max(goal.lines, START * curve.lines)
     for counts in map(curve.at, GRID):
@@ -149,7 +150,8 @@ def certify(curve: Curve, goal: Goal) -> tuple[Status, Counts | None]:
         tested = True
         if bounds.tail(counts.errors, counts.accepted, goal.risk) > 1.0 - goal.confidence:
             break
-        chosen = counts
+        if chosen is None or counts.answers > chosen.answers:
+            chosen = counts
     if chosen is not None:
         return Status.CERTIFIED, chosen
     return Status.TOO_WRONG if tested else Status.TOO_FEW, None
@@ -196,52 +198,67 @@ class Finding:
 
 
 Groups = dict[tuple[Kind, str], Evidence]
+_EVERY = (Kind.ALL, "every field")
+
+
+class Collector:
+    """Sorts the answers of lines that were read into the groups they belong to.
+
+    Only fields that both the labels and the profile have count. `pattern_of` names a line's pattern.
+    """
+
+    def __init__(self, profile: Profile, pattern_of: Callable[[str], str] | None = None) -> None:
+        self._profile = profile
+        self._pattern_of = pattern_of
+        self._groups: Groups = {_EVERY: Evidence()}
+        self._lines = 0
+
+    @property
+    def groups(self) -> Groups:
+        """What was collected so far, by kind."""
+        order = list(Kind)
+        return dict(sorted(self._groups.items(), key=lambda item: order.index(item[0][0])))
+
+    def add(self, row: Labelled, verdict: Verdict) -> None:
+        shared = [_EVERY]
+        if self._pattern_of is not None:
+            shared.append((Kind.PATTERN, self._pattern_of(row.line)))
+        for name, config in self._profile.fields.items():
+            if name in row.fields:
+                value = verdict.extraction.fields.get(name, FieldValue())
+                groups = [*shared, (Kind.TYPE, config.type.value), (Kind.FIELD, name)]
+                self._sort(groups, row.fields[name], written(value, row.line), value.confidence)
+        for name, wanted, choice in (
+            ("severity", row.severity, verdict.severity),
+            ("category", row.category, verdict.category),
+        ):
+            if wanted is not None:
+                self._sort([(Kind.DECISION, name)], wanted, choice.label, choice.confidence)
+        self._lines += 1
+
+    def _sort(
+        self, groups: list[tuple[Kind, str]], wanted: str | None, given: str | None, confidence: float
+    ) -> None:
+        for group in groups:
+            self._groups.setdefault(group, Evidence()).add(self._lines, wanted, given, confidence)
 
 
 def collect(
-    rows: Sequence[Labelled],
+    rows: Iterable[Labelled],
     reader: Reader,
     profile: Profile,
     labels: Labels,
     *,
     pattern_of: Callable[[str], str] | None = None,
-    seen: Callable[[Verdict], None] | None = None,
+    progress: Callable[[int], None] | None = None,
 ) -> Groups:
-    """Reads every line, and sorts each answer into the groups it belongs to, the groups in order of kind.
-
-    Only fields that both the labels and the profile have count. `pattern_of` names a line's pattern.
-    """
-    groups: Groups = {(Kind.ALL, "every field"): Evidence()}
-    for number, row in enumerate(rows):
-        verdict = reader.read([row.line], profile, labels)[0]
-        if seen is not None:
-            seen(verdict)
-        pattern = pattern_of(row.line) if pattern_of is not None else None
-        for group, wanted, given, confidence in _answers(row, verdict, profile, pattern):
-            groups.setdefault(group, Evidence()).add(number, wanted, given, confidence)
-    order = list(Kind)
-    return dict(sorted(groups.items(), key=lambda item: order.index(item[0][0])))
-
-
-_Answer = tuple[tuple[Kind, str], str | None, str | None, float]
-
-
-def _answers(row: Labelled, verdict: Verdict, profile: Profile, pattern: str | None) -> Iterator[_Answer]:
-    for name, config in profile.fields.items():
-        if name not in row.fields:
-            continue
-        value = verdict.extraction.fields.get(name, FieldValue())
-        groups = [(Kind.ALL, "every field"), (Kind.TYPE, config.type.value), (Kind.FIELD, name)]
-        if pattern is not None:
-            groups.append((Kind.PATTERN, pattern))
-        for group in groups:
-            yield group, row.fields[name], written(value, row.line), value.confidence
-    for name, wanted, choice in (
-        ("severity", row.severity, verdict.severity),
-        ("category", row.category, verdict.category),
-    ):
-        if wanted is not None:
-            yield (Kind.DECISION, name), wanted, choice.label, choice.confidence
+    """Reads every line, and gives the answers by group. See Collector."""
+    collector = Collector(profile, pattern_of)
+    for done, row in enumerate(rows, 1):
+        collector.add(row, reader.read([row.line], profile, labels)[0])
+        if progress is not None:
+            progress(done)
+    return collector.groups
 
 
 def find(groups: Groups, goal: Goal, in_force: Callable[[Kind, str], float]) -> list[Finding]:

@@ -131,6 +131,7 @@ def evaluate(
     *,
     confidence_min: float,
     predictions: Callable[[Mapping[str, object]], None] | None = None,
+    seen: Callable[[Labelled, Verdict], None] | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> dict[str, Any]:
     """Reads every line, and gives the object of DESIGN §7.
@@ -143,6 +144,8 @@ def evaluate(
     for done, (row, verdict) in enumerate(_read(rows, reader, profile, labels), 1):
         model_reads += verdict.extraction.tier is Tier.MODEL
         _score(sums, row, verdict, lambda name: profile.confidence_min(name, confidence_min))
+        if seen is not None:
+            seen(row, verdict)
         if predictions is not None:
             predictions(prediction(row, verdict))
         if progress is not None:

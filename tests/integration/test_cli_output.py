@@ -37,6 +37,7 @@ CALLS: dict[str, list[str]] = {
     "review reject": ["quiet.yaml", "3", "--why", "a joke"],
     "patterns list": ["quiet.yaml"],
     "patterns show": ["quiet.yaml", "1"],
+    "model calibrate": ["labelled.jsonl", "--config", "quiet.yaml"],
     "status": ["quiet.yaml"],
     "bench": ["model"],
     "db upgrade": ["quiet.yaml"],

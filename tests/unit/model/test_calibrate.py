@@ -82,7 +82,9 @@ def test_a_wrong_threshold_is_as_rare_as_promised(world: str, lines: int) -> Non
 def test_the_promise_is_not_kept_by_refusing_everything() -> None:
     rng = random.Random(7)
     thresholds = [proved(draw(SLOPE, 2000, rng)) for _ in range(100)]
-    assert all(chosen is not None and chosen.threshold <= 0.92 for chosen in thresholds)
+    assert all(chosen is not None for chosen in thresholds)
+    found = [chosen.threshold for chosen in thresholds if chosen is not None]
+    assert sum(threshold <= 0.9 for threshold in found) >= 85  # 0.9 is the loosest with room to prove it
 
 
 def test_where_every_threshold_is_a_little_too_bad_the_doubt_is_used_up_and_a_look_fails_often() -> None:
@@ -107,14 +109,19 @@ def test_all_right_needs_exactly_the_lines_it_says() -> None:
     assert enough == 45
     assert calibrate.certify(curve([(0.9, True)] * (enough - 1)), GOAL) == (Status.TOO_FEW, None)
     status, counts = calibrate.certify(curve([(0.9, True)] * enough), GOAL)
-    assert (status, counts) == (Status.CERTIFIED, Counts(GRID[-1], enough, 0, enough))
+    assert (status, counts) == (Status.CERTIFIED, Counts(0.9, enough, 0, enough))
+
+
+def test_a_threshold_is_no_looser_than_what_was_seen() -> None:
+    _, counts = calibrate.certify(curve([(0.985, True)] * 99 + [(0.961, True)]), GOAL)
+    assert counts == Counts(0.96, 100, 0, 100)
 
 
 def test_equal_confidences_are_accepted_together_or_not_at_all() -> None:
     tied = curve([(0.9, True)] * 100 + [(0.8, False)] * 30)
     status, counts = calibrate.certify(tied, GOAL)
     assert status is Status.CERTIFIED
-    assert counts == Counts(0.82, 100, 0, 100)
+    assert counts == Counts(0.9, 100, 0, 100)
     assert tied.at(0.8) == Counts(0.8, 130, 30, 130)
     assert tied.at(0.9) == Counts(0.9, 100, 0, 100)
 
@@ -158,7 +165,7 @@ def test_one_more_error_never_loosens(answers: list[tuple[float, bool]], at: int
 
 def test_one_unlucky_line_among_the_surest_does_not_end_the_search() -> None:
     unlucky = [(0.999, True)] * 50 + [(0.999, False)] + [(0.9, True)] * 349
-    assert loosest(unlucky, GOAL) == GRID[-1]
+    assert loosest(unlucky, GOAL) == 0.9
 
 
 def test_looser_thresholds_accept_no_less() -> None:
