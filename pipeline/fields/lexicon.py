@@ -17,6 +17,7 @@ import yaml
 from schemas.extraction import Severity, Span
 
 LABEL_MAX = 64  # characters to the left of a value that can name it
+STAR_MAX = 12  # characters of a word that a star inside an entry stands for; bounds the search
 
 
 @cache
@@ -37,7 +38,9 @@ _LETTER_AFTER = r"(?![^\W\d_])"
 
 
 def pattern(entries: Iterable[str]) -> re.Pattern[str]:
-    """One expression for a word list: more words first, longer words first; a blank matches up to three.
+    """One expression for a word list: more words first, longer words first.
+
+    A blank matches up to three, a star inside up to STAR_MAX characters of a word (`config* error`).
 
     What the words have in common stands once, before them, which takes a quarter of the time.
     """
@@ -47,7 +50,7 @@ def pattern(entries: Iterable[str]) -> re.Pattern[str]:
         kinds.setdefault(kind, set()).add(entry.strip("*"))
     parts = []
     for (_, open_left, open_right), bodies in sorted(kinds.items()):
-        body = alternatives(bodies).replace(r"\ ", r"\s{1,3}")
+        body = alternatives(bodies).replace(r"\ ", r"\s{1,3}").replace(r"\*", rf"\w{{0,{STAR_MAX}}}")
         left, right = "" if open_left else _LETTER_BEFORE, "" if open_right else _LETTER_AFTER
         parts.append(f"{left}(?:{body}){right}")
     return re.compile("|".join(parts) or r"(?!)", re.IGNORECASE)

@@ -20,6 +20,8 @@ HINT_WEIGHT = 0.2
 HINTS_MAX = 3
 # A word this strong makes a line of level info more than routine; weaker ones ("unknown", "slow") do not.
 STRONG_TERM = 0.5
+# A logger's WARNING knows that something failed; only a word this telling makes it an error.
+TELLING_TERM = 0.6
 # How often a decision with this evidence is right, measured on lines of our own
 # (tests/acceptance/lines.jsonl).
 SURE, FAIRLY_SURE, LIKELY, WEAK = 0.93, 0.85, 0.72, 0.55
@@ -52,6 +54,8 @@ def opinion(meaning: Meaning, labels: Labels, *, sentinel: bool = False, coded: 
 
 def _severity(meaning: Meaning, *, sentinel: bool, coded: bool) -> tuple[Severity, float]:
     level, terms = meaning.level, meaning.terms
+    if meaning.ended:
+        return Severity.INFO, FAIRLY_SURE
     if level is not None and level.severity is Severity.INFO:
         terms = tuple(term for term in terms if term.weight >= STRONG_TERM)
     if meaning.clear:
@@ -61,7 +65,8 @@ def _severity(meaning: Meaning, *, sentinel: bool, coded: bool) -> tuple[Severit
         said, weight = Severity.ERROR, LIKELY
     if level is None:
         return _without_level(said, weight, clear=meaning.clear, coded=coded)
-    if said.rank <= level.severity.rank:
+    bare = said is Severity.ERROR and level.severity is Severity.WARNING and weight < TELLING_TERM
+    if said.rank <= level.severity.rank or bare:
         return level.severity, SURE
     return said, FAIRLY_SURE if weight >= 0.8 else WEAK
 

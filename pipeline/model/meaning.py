@@ -26,6 +26,8 @@ SEARCH_CHARS = (
     2_000  # what a line means is said in its first words; bounds the work on lines of 16 KB and more
 )
 
+PART_COUNT = 2  # "Fühler B4 defekt": the part tells more than "port" does, and less than what happened
+
 
 @dataclass(frozen=True, slots=True)
 class Level:
@@ -51,19 +53,25 @@ class Term:
 class Meaning:
     """All that was found. `clear` tells that the line reports a return to normal.
 
-    `hints` counts, for each concept, the different words that speak of its place (a disk, a bus, a script).
+    `ended` tells that its last words do, so that the level before them is that of the alarm which is over
+    ("ALARM 12: PAPER OUT CLEAR").
+
+    `hints` counts, for each concept, the different words that speak of its place (a disk, a bus, a script); a
+    word for the part itself (a probe, an encoder) counts PART_COUNT.
     """
 
     level: Level | None = None
     terms: tuple[Term, ...] = ()
     clear: bool = False
+    ended: bool = False
     hints: Mapping[str, int] = field(default_factory=dict)
 
 
 def understand(text: str) -> Meaning:
     """Reads `text` for levels and meaning; linear in its length, never raises."""
     seen = _spaced(text[:SEARCH_CHARS])
-    return Meaning(find_level(text), _terms(seen), _clears(seen), _hints(seen))
+    clear = _clears(seen)
+    return Meaning(find_level(text), _terms(seen), clear, clear and _ends_clear(seen), _hints(seen))
 
 
 # ---- explicit level
@@ -158,8 +166,15 @@ def concepts() -> dict[str, re.Pattern[str]]:
 
 
 @cache
-def _places() -> dict[str, re.Pattern[str]]:
-    return {concept: lexicon.pattern(words["places"]) for concept, words in own_list("hints").items()}
+def _places() -> tuple[tuple[str, re.Pattern[str], int], ...]:
+    """Concept, words and what each of them counts."""
+    counts = {"places": 1, "parts": PART_COUNT}
+    return tuple(
+        (concept, lexicon.pattern(words[key]), count)
+        for concept, words in own_list("hints").items()
+        for key, count in counts.items()
+        if words.get(key)
+    )
 
 
 @cache
@@ -204,11 +219,12 @@ def _denied(text: str, start: int, end: int) -> bool:
 
 
 def _hints(text: str) -> dict[str, int]:
-    counts = {
-        concept: len({match.group().lower() for match in expression.finditer(text)})
-        for concept, expression in _places().items()
-    }
-    return {concept: count for concept, count in counts.items() if count}
+    counts: dict[str, int] = {}
+    for concept, expression, count in _places():
+        words = {match.group().lower() for match in expression.finditer(text)}
+        if words:
+            counts[concept] = counts.get(concept, 0) + count * len(words)
+    return counts
 
 
 @cache
@@ -224,3 +240,17 @@ def _clears(text: str) -> bool:
         negations.search(text[max(0, match.start() - 16) : match.start()]) is None
         for match in words.finditer(text)
     )
+
+
+# "ERROR: could not restore to normal" ends like a return to normal and is none.
+_NOT_DONE = re.compile(
+    r"\b(?:not|cannot|unable|fail(?:s|ed|ure)?|never|before|until|nicht|ohne)\b|n't\b|[未不无]|失败",
+    re.IGNORECASE,
+)
+
+
+def _ends_clear(text: str) -> bool:
+    """Whether the last letters of the line are a word of return to normal, and nothing in it denies that."""
+    words, _ = _clear_expressions()
+    last = max((match.end() for match in words.finditer(text)), default=len(text))
+    return not any(char.isalpha() for char in text[last:]) and _NOT_DONE.search(text) is None

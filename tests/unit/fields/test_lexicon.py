@@ -51,7 +51,7 @@ def test_prose_states_no_level(line: str) -> None:
         ("Interface changed state to down", "warning", "network_issue"),
         ("read tcp: i/o timeout", "error", "network_issue"),
         ("通讯故障 动作", "error", "network_issue"),
-        ("Login failed [user: root]", "error", "security"),
+        ("Login failed [user: root]", "warning", "security"),
         ("Fühlerbruch an Zone 2", "error", "sensor_fault"),
         ("Traceback: NullPointerException parse error", "error", "software_bug"),
         ("Lagerschaden Pumpe 3", "error", "hardware_fault"),

@@ -98,3 +98,51 @@ def test_any_text_has_one_severity_and_one_transition(text: str) -> None:
     assert said.severity.label in {one.value for one in Severity}
     assert said.category.label is None or said.category.label in LABELS.categories
     assert 0 <= said.severity.confidence <= 1
+
+
+@pytest.mark.parametrize(
+    ("text", "severity", "category"),
+    [
+        # a part or a quantity is a place, no event
+        ("bearing temp 54.0 C", "info", "other"),
+        ("Fühler 3: 21,5 °C", "info", "other"),
+        ("Spindel 1 Schwingung 3,4 mm/s", "info", "other"),
+        ("certificate valid", "info", "other"),
+        # and says whose work it is once something happened
+        ("Fühler B4 defekt", "error", "sensor_fault"),
+        ("encoder broken", "error", "hardware_fault"),
+        ("probe missing", "error", "sensor_fault"),
+        ("heartbeat failed", "error", "network_issue"),
+        # a star inside an entry stands for the rest of a word
+        ("configuration error in line", "error", "software_bug"),
+        ("读取从站数据失败", "error", "network_issue"),
+        # above a limit is no failure, a lost function is
+        ("3号变 油温 86.3℃ 越限", "warning", "process_alarm"),
+        ("Voralarm Windlast", "warning", "process_alarm"),
+        # a wrong password is a warning, an intrusion is not
+        ("failed password for root", "warning", "security"),
+        ("tamper switch opened", "error", "security"),
+    ],
+)
+def test_places_and_events(text: str, severity: str, category: str) -> None:
+    said = opinion(understand(text), LABELS)
+    assert (said.severity.label, said.category.label) == (severity, category)
+
+
+@pytest.mark.parametrize(
+    ("text", "severity"),
+    [
+        ("WARNING 30034 something failed", "warning"),
+        ("WARNING motor seized", "error"),
+        ("WARNING emergency stop", "critical"),
+        # the level before the last word is that of the alarm which is over
+        ("CPU1 ERROR CLEAR", "info"),
+        ("ALARM 12: tank empty, cleared.", "info"),
+        ("printer ALERT: COVER OPEN CLEAR 2024-05-27 06:47:33", "info"),
+        ("ERROR: alarm 3 not cleared", "error"),
+        ("ERROR: could not be restored", "error"),
+        ("ERROR buffer cleared by overflow", "error"),
+    ],
+)
+def test_the_level_and_what_it_is_about(text: str, severity: str) -> None:
+    assert opinion(understand(text), LABELS).severity.label == severity
