@@ -22,6 +22,7 @@ from pipeline.review.correction import (
     lesson_of,
     refuse_what_stays_open,
 )
+from pipeline.stages.alarm_batch import AMBIGUOUS
 from pipeline.stages.feed import Feed
 from pipeline.stages.judge import Judged
 from pipeline.stages.settle import Settler
@@ -80,7 +81,8 @@ class Desk:
     async def approve(self, review_id: int, who: str, group: bool = True) -> dict[str, Any]:
         """What `show` shows is right. With `group`, for every open question like this one.
 
-        Only that is confirmed: what is empty there stays unsure, and goes without a person's name.
+        Only that is confirmed: what is empty there stays unsure, and goes without a person's name. A return
+        to normal that several open alarms may be meant by ends them all; `reject` ends none of them.
         """
         review = self._open(review_id)
         if review.asked.reason in ABOUT_TICKETS:
@@ -243,7 +245,7 @@ class Desk:
             judged = self._settler.judge(line, known._replace(pattern_id=kept.pattern_id), taught)
             same = known.variant == teaching.variant and each.asked.group_key == review.asked.group_key
             if same or each.review_id == review.review_id:
-                judged = _as_a_person_says(judged, answer.who)
+                judged = _as_a_person_says(judged, answer.who, each.asked.reason)
             if self._settler.settle_held(connection, [judged], Outcome.REVIEW, now_us()):
                 said = {"correction": asdict(answer.correction), "taught_by": teaching.own.taught_by}
                 reviews.resolve(connection, each.review_id, state, answer.who, now_us(), said)
@@ -264,16 +266,16 @@ class Desk:
         return review
 
 
-def _as_a_person_says(judged: Judged, who: str) -> Judged:
-    """A person has seen this question and let it pass: what held it back is a remark from now on. How severe
-    a line is must be known all the same: without that it has no end to go to."""
+def _as_a_person_says(judged: Judged, who: str, reason: str) -> Judged:
+    """A person has seen this question (`reason`) and let it pass: what held it back is a remark from now on.
+    How severe a line is must be known all the same: without that it has no end to go to."""
     if judged.change.decision.severity.label is None:
         return judged
     checked = judged.change.checked
     passed = Checked(
         [], [], [*checked.passed, f"seen by {who}"], [*checked.remarks, *checked.details], checked.unsure
     )
-    return Judged(replace(judged.change, checked=passed))
+    return Judged(replace(judged.change, checked=passed, confirmed=reason == AMBIGUOUS))
 
 
 def _line(review: Review) -> LogLine:

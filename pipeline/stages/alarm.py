@@ -8,6 +8,12 @@ go on.
 
 Of returns to normal that closed nothing only the last one of a key is kept: a late fault before two such
 returns counts as open until the last one.
+
+A return to normal need not name the component as its fault did. One that names the component ends the alarm
+of that; else, like one that names none, the only alarm that is open for that cause at its place, when not
+both name one. Where several are open that it may be about, a person is asked. A return ends one alarm: an
+alarm is left open rather than ended by a return that may be another's. So is one whose fault is read late and
+names no component when the return that came before it does.
 """
 
 from __future__ import annotations
@@ -16,7 +22,7 @@ from collections.abc import Iterable, Sequence
 
 from sqlalchemy import Connection
 
-from pipeline.stages.alarm_batch import Batch
+from pipeline.stages.alarm_batch import RETURNED, Batch
 from pipeline.stages.alarm_keys import KEYS_MAX, Keys
 from pipeline.stages.alarm_split import Result
 from pipeline.stages.change import Change
@@ -25,8 +31,6 @@ from pipeline.stages.route import Router
 from pipeline.store import alarms
 from schemas.events import EventId
 from schemas.ticket import AlarmKey, Outcome, Settlement
-
-RETURNED = "return_to_normal"
 
 
 class Alarms:
@@ -69,7 +73,7 @@ class Alarms:
 
     def _load(self, connection: Connection, changes: Sequence[Change]) -> None:
         """Every key that this batch may touch, in a few statements."""
-        scopes = {(c.facts.scope, c.cause) for c in changes if c.clears and c.facts.component is None}
+        scopes = {(c.facts.scope, c.cause) for c in changes if c.clears}
         found = alarms.open_in_scope(connection, [(scope, str(cause)) for scope, cause in scopes])
         keys: dict[AlarmKey, None] = dict.fromkeys(key for group in found.values() for key in group)
         for change in changes:
@@ -108,7 +112,6 @@ def _order(change: Change) -> tuple[int, int, bool, int]:
 def _apply_one(batch: Batch, change: Change) -> None:
     returned = [batch.returned(AlarmKey(change.facts.subject, cause), change) for cause in change.returns]
     if change.clears:
-        batch.record(Result(change, Outcome.DISCARD, RETURNED))
         batch.cleared(change)
     elif change.raises:
         batch.raised(change)

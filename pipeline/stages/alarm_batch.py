@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from sqlalchemy import Connection
 
+from pipeline.fields.definition import fold
+from pipeline.stages import questions
 from pipeline.stages import ticket as tickets
 from pipeline.stages.alarm_keys import Keys, KeyState
 from pipeline.stages.alarm_split import OCCURRENCE, Result, Splits
 from pipeline.stages.change import Change
+from pipeline.stages.judge import Judged
 from pipeline.stages.route import Route, Router
-from pipeline.store import outbox
+from pipeline.store import outbox, reviews
 from pipeline.store.alarms import Clear, Occurrence, Opening
 from pipeline.store.totals import OPENED
 from schemas.events import EventId
 from schemas.ticket import AlarmKey, Outcome, Ticket
 
 KNOWN = "retained_known"
+RETURNED = "return_to_normal"
+# Several alarms are open that a return to normal may be about.
+AMBIGUOUS = "ambiguous_return"
 OBSERVED, BELOW, NO_ROUTE = "observed", "below_ticket_from", "no_route"
 
 
@@ -48,6 +54,7 @@ class Batch:
         self._counted: dict[Opening, list[Result]] = {}
         self._wanted: list[Wanted] = []
         self._splits = Splits(connection)
+        self._questions: list[reviews.NewReview] = []
 
     def fold_into(self, documents: Mapping[EventId, Opening]) -> None:
         """Lines whose document already counts for an opening."""
@@ -57,13 +64,14 @@ class Batch:
         self.results[result.change.id] = result
 
     def finish(self) -> None:
-        """Write openings, returns to normal, moved events and outbox rows."""
+        """Write openings, returns to normal, moved events, outbox rows and questions."""
         self._keys.flush(self._connection)
         self._splits.finish(self._counted)
         intents = [
             outbox.Intent(wanted.sink, self._ticket(wanted), wanted.opening.id) for wanted in self._wanted
         ]
         outbox.put(self._connection, intents, self._now_us)
+        reviews.put(self._connection, self._questions)
 
     # --- raise ------------------------------------------------------------------------------------
 
@@ -114,15 +122,25 @@ class Batch:
         return following
 
     def _next_clear(self, state: KeyState, change: Change) -> Clear | None:
-        """The first return to normal behind the event: of its key, or of its whole scope."""
-        clears = [state.next_clear(change.id)]
-        if change.facts.subject != change.facts.scope:
-            last = self._keys.state(AlarmKey(change.facts.scope, change.key.cause)).cleared
-            clears.append(last if last is not None and last.position > change.id else None)
+        """The first return to normal behind the event: of its key, or one that names no component and has
+        ended nothing yet."""
+        clears = [state.next_clear(change.id), self._waiting(change)]
         return min((clear for clear in clears if clear is not None), default=None)
+
+    def _waiting(self, change: Change) -> Clear | None:
+        """A return behind the event that names no component, and has ended no alarm of that kind itself."""
+        key = AlarmKey(change.facts.scope, change.key.cause)
+        last = self._keys.state(key).cleared if key != change.key else None
+        if last is None or last.position < change.id:
+            return None
+        state = self._state(key, last.position)
+        known = state.history if state.history is not None else [state.latest]
+        return None if any(each and each.cleared == last.position for each in known) else last
 
     def _open(self, state: KeyState, change: Change) -> Opening:
         clear = self._next_clear(state, change)
+        if clear is not None and clear is self._waiting(change):
+            self._keys.take(AlarmKey(change.facts.scope, change.key.cause), change.key)
         opening = Opening(
             subject=change.facts.subject,
             cause=change.key.cause,
@@ -193,13 +211,37 @@ class Batch:
         return closed
 
     def cleared(self, change: Change) -> None:
-        """A line that says so. Without a component it counts for every alarm of that cause in its scope."""
-        keys = {change.key: None}
-        if change.facts.component is None:
-            keys |= dict.fromkeys(self._keys.in_scope(change.facts.scope, change.key.cause))
+        """A line that says so."""
+        open_keys = self._open_at(change)
+        known = self._keys.state(change.key).latest
+        ended = _ended(change, self._is_held(change.key, change), open_keys, known)
+        if ended is None and not change.confirmed:
+            self.record(Result(change, Outcome.REVIEW, AMBIGUOUS))
+            self._ask_people(change, open_keys)
+            return
+        self.record(Result(change, Outcome.DISCARD, RETURNED))
+        clear = Clear(change.id, change.at_us)
+        keys = open_keys if ended is None else ended
         for key in keys:
             self._close(key, self._state(key, change.id), change)
-        self._keys.clear(change.key, Clear(change.id, change.at_us))
+            self._keys.clear(key, clear)
+        if not keys and not change.facts.unsure:
+            self._keys.clear(change.key, clear)  # its fault may be read later
+
+    def _open_at(self, change: Change) -> list[AlarmKey]:
+        """The alarms of its cause that were open at its place when it came."""
+        keys = self._keys.in_scope(change.facts.scope, change.key.cause)
+        return [key for key in keys if self._is_held(key, change)]
+
+    def _is_held(self, key: AlarmKey, change: Change) -> bool:
+        opening = self._state(key, change.id).holding(change.id)
+        return opening is not None and opening.opened != change.id
+
+    def _ask_people(self, change: Change, keys: Sequence[AlarmKey]) -> None:
+        subjects = " and ".join(sorted(key.subject for key in keys))
+        checked = replace(change.checked, reasons=[], details=[])
+        checked.fail(AMBIGUOUS, f"{subjects}: open, and the line does not say which returned to normal")
+        self._questions.append(questions.about(Judged(replace(change, checked=checked)), self._now_us))
 
     def _close(self, key: AlarmKey, state: KeyState, change: Change) -> bool:
         """End the opening in whose time the return lies; True when there is one."""
@@ -268,6 +310,29 @@ class Batch:
         else:
             base = entries[0].intent.ticket if entries else tickets.bare(wanted.opening)
         return tickets.split_off(base, wanted.opening, wanted.opening.opened)
+
+
+def _ended(
+    change: Change, held: bool, open_keys: list[AlarmKey], known: Opening | None
+) -> list[AlarmKey] | None:
+    """The alarms that a return to normal ends; None: a person has to say which.
+
+    `held`: that of its own key is open; `known` is the last one that its own key ever had.
+    """
+    own, facts = change.key, change.facts
+    unnamed = AlarmKey(facts.scope, own.cause)
+    others = [key for key in open_keys if key != own]
+    if own == unnamed:
+        maybe = [own, *others] if held else others
+        return maybe if len(maybe) <= 1 and not (facts.unsure and others) else None
+    if held:
+        return [own]
+    spelt = [key for key in others if fold(key.subject) == fold(own.subject)]
+    if spelt:
+        return spelt if len(spelt) == 1 else None
+    if unnamed not in others or known is not None:
+        return []  # alarms of other components; or faults of this one name it, and that one does not
+    return others if len(others) == 1 else None
 
 
 def _second(opening: Opening, stored: list[Occurrence], late: list[Result]) -> Opening:

@@ -63,6 +63,7 @@ class Keys:
         self._states: OrderedDict[AlarmKey, KeyState] = OrderedDict()
         self._changed: dict[Opening, None] = {}
         self._cleared: dict[AlarmKey, Clear] = {}
+        self._taken: dict[AlarmKey, None] = {}
         self._touched: dict[KeyState, None] = {}
         self._scopes: dict[tuple[str, str], dict[AlarmKey, None]] = {}
 
@@ -147,10 +148,20 @@ class Keys:
         if state.cleared is None or clear.position > state.cleared.position:
             state.cleared = self._cleared[key] = clear
 
+    def take(self, key: AlarmKey, by: AlarmKey) -> None:
+        """The return to normal that waits under `key` was that of `by`, and is no other alarm's any more."""
+        state = self._states[key]
+        if state.cleared is not None:
+            self.clear(by, state.cleared)
+            state.cleared = None
+            self._cleared.pop(key, None)
+            self._taken[key] = None
+
     def flush(self, connection: Connection) -> None:
         """Write the batch. New openings have their ids afterwards."""
         alarms.insert(connection, [opening for state in self._touched for opening in state.fresh])
         alarms.update(connection, list(self._changed))
+        alarms.drop_clears(connection, self._taken)
         alarms.put_clears(connection, self._cleared.items())
         self._drop_batch()
         while len(self._states) > self._max:
@@ -164,3 +175,4 @@ class Keys:
         self._scopes.clear()
         self._changed.clear()
         self._cleared.clear()
+        self._taken.clear()

@@ -18,7 +18,7 @@ class Change:
     """`cause` names the alarm raised or cleared; `returns` are causes this event's value returns to normal.
 
     `document` is the event's own id, or that of the line it stands beside (decode.documents). `live` is false
-    for sources that only observe.
+    for sources that only observe. `confirmed`: a person says that it ends every alarm it may be about.
     """
 
     event: Event
@@ -31,6 +31,7 @@ class Change:
     extraction: Extraction | None = None
     checked: Checked = field(default_factory=Checked)
     pattern_id: int | None = None
+    confirmed: bool = False
 
     @property
     def id(self) -> EventId:

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pipeline.fields.definition import Profile
 from pipeline.stages.payload import clean
 from schemas.events import Event, LogLine
-from schemas.extraction import Extraction, FieldType, FieldValue
+from schemas.extraction import Extraction, FieldType, FieldValue, Null
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
     """`scope` is the asset that topic or payload names, else source and topic; `component` is the line's.
 
-    Only values that are sure are facts: an alarm must not be named by a guess.
+    Only values that are sure are facts: an alarm must not be named by a guess. `unsure`: the line may name a
+    component, and nobody can tell which.
     """
 
     scope: str
     named: bool
     component: str | None = None
     code: str | None = None
+    unsure: bool = False
 
     @property
     def subject(self) -> str:
@@ -39,7 +42,17 @@ def facts(event: Event, extraction: Extraction | None, profile: Profile, confide
         return Facts(scope, asset is not None)
     component = _first(event.text, extraction, profile, FieldType.ASSET, confidence_min)
     code = _first(event.text, extraction, profile, FieldType.CODE, confidence_min)
-    return Facts(scope, asset is not None, component, code)
+    unsure = component is None and any(doubtful_assets(extraction, profile, confidence_min))
+    return Facts(scope, asset is not None, component, code, unsure)
+
+
+def doubtful_assets(extraction: Extraction, profile: Profile, confidence_min: float) -> Iterator[str]:
+    """The fields that may name a component, but not surely."""
+    for name, config in profile.fields.items():
+        value = extraction.fields.get(name)
+        if config.type is FieldType.ASSET and value is not None:
+            if value.null is Null.UNSURE or (value.span is not None and value.confidence < confidence_min):
+                yield name
 
 
 def shown(text: str, value: FieldValue) -> str | None:

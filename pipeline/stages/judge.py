@@ -12,7 +12,7 @@ from pipeline.stages.decide import ROUTINE, Decider
 from pipeline.stages.facts import Facts, facts
 from pipeline.stages.validate import Checked, Validator
 from schemas.events import Event, EventId, LogLine
-from schemas.extraction import Extraction, FieldType, Null, Verdict
+from schemas.extraction import Extraction, FieldType, Null, Transition, Verdict
 from schemas.ticket import Outcome, Settlement
 
 _UNREAD = Extraction({}, "")
@@ -100,6 +100,8 @@ class Judge:
             if not about.named and about.component is None:
                 rests_on |= self._assets  # two machines' faults must not become one alarm
             checked = self._validator.check(event, extraction, decision, rests_on)
+            if about.unsure and not about.named and decision.transition is Transition.CLEAR:
+                checked.fail("unsure_return", "nobody can tell which machine has returned to normal")
         extraction = self._sure(extraction, checked.unsure)
         return Judged(
             Change(

@@ -272,6 +272,13 @@ def put_clears(connection: Connection, rows: Iterable[tuple[AlarmKey, Clear]]) -
         connection.exec_driver_sql(_PUT_CLEAR, bound)
 
 
+def drop_clears(connection: Connection, keys: Iterable[AlarmKey]) -> None:
+    """Forget the last return to normal of each key."""
+    bound = [(bind_text(key.subject), bind_text(key.cause)) for key in keys]
+    if bound:
+        connection.exec_driver_sql("DELETE FROM clears WHERE subject = ? AND cause = ?", bound)
+
+
 def _chunks(rows: Sequence[Sequence[Any]]) -> Iterable[str]:
     for start in range(0, len(rows), _KEYS_MAX):
         yield json.dumps(rows[start : start + _KEYS_MAX], ensure_ascii=False)

@@ -114,6 +114,7 @@ class Plant:
                 tables.clears,
                 tables.events,
                 tables.outbox,
+                tables.reviews,
                 tables.journal,
                 tables.counters,
             ):

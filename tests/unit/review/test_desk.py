@@ -40,6 +40,15 @@ def held(n: int, what: str = "grinds") -> list[str]:
     return [f"press7 spindle {what} at {number} rpm" for number in range(100, 100 + n)]
 
 
+async def overdue(rig: Rig) -> None:
+    """What is unread has waited too long, and is asked raw."""
+    await rig.settle()
+    rig.slow._max_wait_s = -1.0
+    await rig.write(lambda connection: connection.execute(text("UPDATE unread SET rank = 2")))
+    await rig.slow.overdue()
+    rig.slow._max_wait_s = 60.0
+
+
 def states(rig: Rig) -> list[ReviewState]:
     return [question.state for question in rig.questions()]
 
@@ -234,10 +243,7 @@ async def test_a_line_without_a_severity_is_never_let_go(tmp_path: Path) -> None
 async def test_only_what_was_shown_can_be_approved(rig: Rig) -> None:
     """A line that was asked unread, whose pattern somebody has read since."""
     await rig.accept(*held(1))
-    await rig.settle()
-    rig.slow._max_wait_s = -1.0
-    await rig.write(lambda connection: connection.execute(text("UPDATE unread SET rank = 2")))
-    await rig.slow.overdue()
+    await overdue(rig)
     rig.reader.says = lambda line: verdict(line, "error", device=line.split()[0])
     await rig.tell(held(2)[1])
     (question,) = rig.questions()
@@ -249,11 +255,7 @@ async def test_only_what_was_shown_can_be_approved(rig: Rig) -> None:
 async def test_what_nobody_has_read_is_read_with_the_next_line(rig: Rig) -> None:
     """A person who answers a line that was asked unread says nothing of what he does not mention."""
     await rig.accept(*held(1))
-    await rig.settle()
-    rig.slow._max_wait_s = -1.0
-    await rig.write(lambda connection: connection.execute(text("UPDATE unread SET rank = 2")))
-    await rig.slow.overdue()
-    rig.slow._max_wait_s = 60.0
+    await overdue(rig)
     await rig.core.desk.correct(await open_id(rig), "ada", Correction(severity="error"))
     assert rig.tickets()[0].intent.ticket.asset == "press"
     rig.reader.says = lambda line: verdict(line, "info", device=line.split()[0])
@@ -308,10 +310,7 @@ async def test_an_answer_reaches_all_of_a_long_queue(rig: Rig, monkeypatch: pyte
 
 async def test_an_answer_reaches_what_was_asked_before_the_pattern_was_known(rig: Rig) -> None:
     await rig.accept(*held(2))
-    await rig.settle()
-    rig.slow._max_wait_s = -1.0
-    await rig.write(lambda connection: connection.execute(text("UPDATE unread SET rank = 2")))
-    await rig.slow.overdue()
+    await overdue(rig)
     await rig.tell("press7 spindle grinds at 300 rpm")
     assert {question.asked.reason for question in rig.questions()} == {"unread_too_long", "unsure_severity"}
     newest = rig.questions()[-1]
@@ -435,6 +434,56 @@ async def test_a_dead_letter_that_is_rejected_keeps_its_event(rig: Rig) -> None:
     await rig.core.desk.reject(await open_id(rig), "ada", "done by hand")
     assert rig.tickets()[0].state is OutboxState.DEAD
     assert rig.counts().tickets == 1
+
+
+CLEARS = (
+    SITE
+    + """
+rules:
+  - {id: jam, when: {text: "jams"}, severity: error}
+  - {id: free, when: {text: "runs free"}, clears: jam}
+"""
+)
+
+
+@pytest.mark.parametrize(("answer", "ended"), [("approve", 2), ("reject", 0)])
+async def test_a_return_that_may_be_of_several_alarms_is_a_persons_to_decide(
+    tmp_path: Path, answer: str, ended: int
+) -> None:
+    def says(line: str) -> Verdict:
+        return verdict(line, "info", **({"device": line.split()[0]} if "jams" in line else {}))
+
+    async with Rig(tmp_path, CLEARS, ScriptedReader(says)) as rig:
+        await rig.tell("gripper1 jams", "gripper2 jams")
+        (back,) = await rig.tell("all runs free again")
+        assert (back.state, back.reason) == (Outcome.REVIEW, "ambiguous_return")
+        shown = await rig.core.desk.show(await open_id(rig))
+        assert "press/gripper1 and press/gripper2" in shown["reading"]["details"][0]
+        if answer == "approve":
+            await rig.core.desk.approve(await open_id(rig), "ada")
+        else:
+            await rig.core.desk.reject(await open_id(rig), "ada", "only one of them")
+        assert rig.number("SELECT count(*) FROM openings WHERE cleared_seq IS NOT NULL") == ended
+        assert rig.counts().review == 0
+        rig.assert_sound()
+
+
+async def test_an_answer_about_something_else_ends_no_alarm_unasked(tmp_path: Path) -> None:
+    """The line was asked unread, and its answer says nothing of the alarms that it may be about."""
+    says = ScriptedReader(lambda line: verdict(line, "info", device=line.split()[0]))
+    async with Rig(tmp_path, CLEARS, says) as rig:
+        await rig.tell("gripper1 jams", "gripper2 jams")
+        await rig.accept("all runs free again")
+        await overdue(rig)
+        absent = Correction(severity="info", nulls={"device": "absent", "temperature": "absent"})
+        await rig.core.desk.correct(await open_id(rig), "ada", absent)
+        assert [q.asked.reason for q in rig.questions() if q.state is ReviewState.OPEN] == [
+            "ambiguous_return"
+        ]
+        assert rig.number("SELECT count(*) FROM openings WHERE cleared_seq IS NOT NULL") == 0
+        await rig.core.desk.approve(await open_id(rig), "ada")
+        assert rig.number("SELECT count(*) FROM openings WHERE cleared_seq IS NOT NULL") == 2
+        rig.assert_sound()
 
 
 async def test_what_is_disputed_is_settled_by_a_person(rig: Rig) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from making import Plant, change, line, reading
 
 from pipeline.stages.facts import Facts
 from pipeline.stages.route import RouteConfig
-from pipeline.store import outbox
+from pipeline.store import outbox, tables
 from pipeline.store.tables import clears, events, openings
 from pipeline.store.tables import outbox as outbox_table
 from schemas.events import EventId
@@ -199,17 +200,74 @@ def test_keys_are_subject_and_cause(plant: Plant) -> None:
     ]
 
 
-def test_a_return_without_component_counts_for_its_whole_scope(plant: Plant) -> None:
-    fan2, fan3 = (Facts("press", True, f"Fan {n}") for n in (2, 3))
-    other = Facts("press 2", True, "Fan 2")
-    plant.apply(at(1, facts=fan2), at(2, facts=fan3), at(3, facts=other))
-    plant.apply(at(4, CLEAR, facts=fan2))
-    assert [row["cleared_seq"] for row in plant.rows(openings)] == [4, None, None]
-    plant.apply(at(5, facts=fan2), at(6, CLEAR, facts=Facts("press", True)), at(7, facts=fan3))
-    assert [row["cleared_seq"] for row in plant.rows(openings)] == [4, 6, None, 6, None]
-    late = plant.apply(change(line(at=EventId(3, 1)), facts=Facts("press", True, "Fan 4")))
-    assert late[0].reason == "opened"
-    assert plant.rows(openings)[-1]["cleared_seq"] == 6, "it came before the scope's return"
+FAN2, FAN3 = (Facts("press", True, f"Fan {n}") for n in (2, 3))
+PRESS = Facts("press", True)
+UNSURE = Facts("press", True, unsure=True)
+RETURNED, ASKED = "return_to_normal", "ambiguous_return"
+
+
+@pytest.mark.parametrize(
+    ("faults", "back", "reason", "ended"),
+    [
+        ([FAN2, FAN3], FAN2, RETURNED, [0]),
+        ([PRESS], FAN2, RETURNED, [0]),  # the fault did not say which
+        ([FAN2], PRESS, RETURNED, [0]),  # the return does not
+        ([FAN2], FAN3, RETURNED, []),  # another one's
+        ([FAN2], Facts("press", True, "FAN2"), RETURNED, [0]),  # written otherwise
+        ([PRESS], UNSURE, RETURNED, [0]),
+        ([FAN2, FAN3], PRESS, ASKED, []),
+        ([PRESS, FAN2], PRESS, ASKED, []),
+        ([PRESS, FAN2], FAN3, ASKED, []),
+        ([PRESS, FAN2], FAN2, RETURNED, [1]),
+        ([FAN2], UNSURE, ASKED, []),
+        ([], UNSURE, RETURNED, []),
+        ([Facts("press 2", True, "Fan 2")], PRESS, RETURNED, []),
+        ([Facts("press 2", True)], FAN2, RETURNED, []),
+    ],
+)
+def test_which_alarm_a_return_ends(
+    plant: Plant, faults: list[Facts], back: Facts, reason: str, ended: list[int]
+) -> None:
+    plant.apply(*(at(n + 1, facts=facts) for n, facts in enumerate(faults)))
+    (settled,) = plant.apply(at(9, CLEAR, facts=back))
+    assert settled.reason == reason
+    assert settled.outcome is (Outcome.REVIEW if reason == ASKED else Outcome.DISCARD)
+    assert [n for n, row in enumerate(plant.rows(openings)) if row["cleared_seq"] == 9] == ended
+    asked = plant.rows(tables.reviews)
+    assert [row["reason"] for row in asked] == [ASKED] * (reason == ASKED)
+    assert all(facts.subject in asked[0]["reading"]["details"][0] for facts in faults if asked)
+
+
+def test_another_cause_is_another_alarm(plant: Plant) -> None:
+    plant.apply(at(1, facts=PRESS, cause="E9"))
+    plant.apply(at(2, CLEAR, facts=FAN2, cause="E207"))
+    assert [row["cleared_seq"] for row in plant.rows(openings)] == [None]
+
+
+def test_a_component_that_its_own_faults_name_has_no_part_in_others(plant: Plant) -> None:
+    """The return is told twice; the fault in between is somebody else's."""
+    plant.apply(at(1, facts=FAN2), at(2, CLEAR, facts=FAN2), at(3, facts=PRESS), at(4, CLEAR, facts=FAN2))
+    assert [row["cleared_seq"] for row in plant.rows(openings)] == [2, None]
+
+
+def test_a_person_may_say_that_it_ends_them_all(plant: Plant) -> None:
+    plant.apply(at(1, facts=FAN2), at(2, facts=FAN3))
+    back = at(3, CLEAR, facts=PRESS)
+    plant.apply(replace(back, confirmed=True))
+    assert [row["cleared_seq"] for row in plant.rows(openings)] == [3, 3]
+
+
+def test_a_return_that_waited_for_its_fault_ends_one_alarm(plant: Plant) -> None:
+    """Which was read late; the next one is not its."""
+    plant.apply(at(5, CLEAR, facts=PRESS))
+    plant.apply(at(1, facts=FAN2))
+    plant.alarms.forget()
+    plant.apply(at(2, facts=FAN3), at(3, facts=FAN2))
+    assert [row["cleared_seq"] for row in plant.rows(openings)] == [5, None]
+    plant.apply(at(7, facts=PRESS), at(8, CLEAR, facts=FAN3))
+    plant.apply(at(9, CLEAR, facts=PRESS))
+    plant.apply(at(6, facts=Facts("press", True, "Fan 4")))
+    assert [row["cleared_seq"] for row in plant.rows(openings)] == [5, 8, 9, None], "9 ended the press's own"
 
 
 def test_readings_return_by_value_and_leave_no_trace_of_normal_ones(plant: Plant) -> None:

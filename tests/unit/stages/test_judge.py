@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
@@ -10,12 +11,22 @@ from making import BERLIN, LABELS, PROFILE, Plant, line, reading
 
 from pipeline.fields.definition import Profile
 from pipeline.stages.decide import Decider, RuleConfig
-from pipeline.stages.judge import Judge
+from pipeline.stages.judge import Judge, Judged
 from pipeline.stages.route import RouteConfig
 from pipeline.stages.ticket import evidence
 from pipeline.stages.validate import Validator
 from pipeline.store.tables import openings
-from schemas.extraction import Choice, Extraction, FieldValue, Null, Severity, Span, Tier, Verdict
+from schemas.extraction import (
+    Choice,
+    Extraction,
+    FieldValue,
+    Null,
+    Severity,
+    Span,
+    Tier,
+    Transition,
+    Verdict,
+)
 from schemas.ticket import Outcome
 
 
@@ -89,6 +100,21 @@ def test_an_unsure_asset_holds_where_nothing_else_names_the_machine() -> None:
     unnamed = judge().judge(line(STAMPED), **read("critical", value("bearing", 0.5)))
     assert unnamed.reasons == ("unsure_device",)
     assert judge().judge(line(STAMPED, asset="p7"), **read("critical", value("bearing", 0.5))).reasons == ()
+
+
+def test_a_return_of_an_unsure_machine_is_a_persons_to_decide() -> None:
+    def back(device: FieldValue, asset: str | None = None) -> Judged:
+        code = value("E207", 0.95)
+        given = read("info", device, error_code=code)
+        given["verdict"] = replace(given["verdict"], transition=Transition.CLEAR)
+        return judge().judge(line(STAMPED, asset=asset), **given)
+
+    guess = value("bearing", 0.5)
+    assert back(guess).reasons == ("unsure_return",)
+    assert back(UNSURE).reasons == ("unsure_return",)
+    assert back(FieldValue()).reasons == () and back(value("bearing", 0.9)).reasons == ()
+    named = back(guess, "p7")
+    assert named.reasons == () and named.change.facts.unsure, "the alarm stage knows what is open"
 
 
 def test_the_ticket_names_what_could_not_be_read() -> None:
