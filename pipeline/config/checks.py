@@ -25,10 +25,12 @@ from schemas.extraction import FieldType
 CodeLists = Mapping[tuple[str, str], Mapping[str, Code]]
 
 _FIELD_NAME = re.compile(r"[^\W\d][\w-]{0,63}")
+# Codes have digits or capitals, or a script of their own; names of rules need not.
+_PLAIN_WORD = re.compile(r"[a-z][a-z_. -]*")
 _MEASURED = (FieldType.QUANTITY, FieldType.NUMBER)
 
 # Words and small powers only: pint would evaluate whatever else is written, and 9**9**9**9 takes for ever.
-_UNIT_FORM = re.compile(r"(1/)?[^\W\d_]{1,20}(\^?[1-4])?([*/·. ][^\W\d_]{1,20}(\^?[1-4])?){0,4}")
+_UNIT_FORM = re.compile(r"(1/)?[^\W\d_]{1,20}(\^?[1-4])?([*/·][^\W\d_]{1,20}(\^?[1-4])?){0,4}")
 
 # What a field of this name can measure. Names that leave room (speed of a belt or a shaft) allow several.
 _DIMENSIONS: dict[str, frozenset[str]] = {
@@ -85,7 +87,8 @@ def _unit(path: Path, name: str, unit: str) -> Iterator[Finding]:
     measures, named = _dimension(unit), name.casefold()
     if measures is None:
         guess = nearest(unit, units.symbols())
-        hint = f"did you mean '{guess}'?" if guess else "write it as in °C, bar, mm/s, A, V, rpm"
+        known = "write it as in °C, bar, mm/s, rpm, or in full as in gigawatt, or leave unit out"
+        hint = f"did you mean '{guess}'?" if guess else known
         yield Finding(path, f"unknown unit {quoted(unit)}; {hint}")
     elif named in _DIMENSIONS and measures not in _DIMENSIONS[named]:
         yield Finding(path, f"{quoted(unit)} is a unit of {measures}, the field is called {name}")
@@ -134,13 +137,30 @@ def _rule(path: Path, rule: RuleConfig, draft: Draft, codes: frozenset[str] | No
     if rule.when is not None:
         yield from _when((*path, "when"), rule.when, draft)
         yield from _refers((*path, "when", "code"), "code", rule.when.code if codes else [], codes or ())
-    if rule.clears is not None and rule.clears == rule.id:
-        yield Finding(
-            (*path, "clears"), "a rule cannot clear its own alarm; name the rule or code that raises it"
-        )
+    if rule.clears is not None:
+        yield from _clears((*path, "clears"), rule.clears, rule.id, draft, codes)
+
+
+def _clears(
+    path: Path, cleared: str, own_id: str | None, draft: Draft, codes: frozenset[str] | None
+) -> Iterator[Finding]:
+    """What is cleared is a rule's alarm or a code's. Where any code may come (`codes` is None), a plain word
+    is none unless some rule says that it is."""
+    rules = draft.names["rules"]
+    if cleared == own_id:
+        yield Finding(path, "a rule cannot clear its own alarm; name the rule or code that raises it")
     elif codes is not None:
-        known = codes | draft.names["rules"]
-        yield from _refers_one((*path, "clears"), "rule or code", rule.clears, known)
+        yield from _refers_one(path, "rule or code", cleared, codes | rules)
+    elif _PLAIN_WORD.fullmatch(cleared) and cleared not in rules | _codes_of_rules(draft):
+        message = unknown("rule", cleared, rules - {own_id})
+        yield Finding(
+            path, f"{message}; if it is a code, name it in `when: {{code: [{cleared}]}}` of a rule, too"
+        )
+
+
+def _codes_of_rules(draft: Draft) -> set[str]:
+    whens = [rule.when for rule in draft.rules.values() if rule.when is not None]
+    return {code for when in whens for code in when.code or ()}
 
 
 def _when(path: Path, when: When, draft: Draft) -> Iterator[Finding]:
@@ -188,4 +208,4 @@ def _all_codes(draft: Draft, lists: CodeLists) -> frozenset[str] | None:
             if place not in lists and not isinstance(field.known, list):
                 return None
             codes.update(lists.get(place, ()), field.known if isinstance(field.known, list) else ())
-    return frozenset(codes) if codes else None
+    return frozenset(codes)

@@ -5,6 +5,7 @@ Conversion is linear, value * slope + offset, and both numbers are asked of pint
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
@@ -13,6 +14,9 @@ from pipeline.fields import lexicon
 
 if TYPE_CHECKING:
     from pint import UnitRegistry
+
+
+_WORD = re.compile(r"[^\W\d_]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,12 +116,24 @@ def factors(symbol: str, target: str) -> tuple[float, float] | None:
     return (hundred - zero) / 100.0, zero
 
 
+def _is_name(word: str) -> bool:
+    """Whether pint calls a unit so in full: furlong, kilojoules. With its abbreviations and prefixes almost
+    any word is a unit: `cats` are centi technical atmospheres.
+    """
+    names = ["".join(parts) for parts in _registry().parse_unit_name(word)]
+    return word in names or word.removesuffix("s") in names
+
+
 @lru_cache(maxsize=1024)
 def dimension(symbol: str) -> str | None:
-    """What a unit of the site file measures, also for units that only pint knows; None when neither does."""
+    """What a unit of the site file measures, also for units that only pint knows by their full names, and for
+    quotients and products of both; None when neither does.
+    """
     unit = lookup(symbol)
     if unit is not None:
         return unit.dimension
+    if not all(lookup(word) or _is_name(word) for word in _WORD.findall(symbol)):
+        return None
     for known, unit in symbols().items():
         if unit.pint != "dimensionless" and factors(known, symbol) is not None:
             return unit.dimension

@@ -58,9 +58,9 @@ SAID = [
     ),
     (
         MQTT % ""
-        + "\nrules: [{id: hot, severity: error, when: {text: x}}, {id: q, clears: hott, when: {text: y}}]",
+        + "\nrules: [{id: hot, severity: error, when: {text: x}}, {id: q, clears: hot7, when: {text: y}}]",
         [
-            "2:70: rules[1].clears: warning: 'hott' is no rule's id, so it is taken as a code; "
+            "2:70: rules[1].clears: warning: 'hot7' is no rule's id, so it is taken as a code; "
             "was 'hot' meant?"
         ],
     ),

@@ -51,6 +51,16 @@ REFERENCES: list[tuple[str, ...]] = [
         "rules[0].clears: a rule cannot clear its own alarm; name the rule or code that raises it",
     ),
     (
+        "rules: [{id: hot, when: {text: x}, severity: error}, {id: r, when: {text: y}, clears: §nope}]",
+        "rules[1].clears: unknown rule 'nope'; known: hot; if it is a code, name it in "
+        "`when: {code: [nope]}` of a rule, too",
+    ),
+    (
+        "profiles: {machine-log: {fields: {c: {type: text, description: x}}}}\n"
+        "rules: [{id: r, when: {text: y}, clears: §E207}]",
+        "rules[0].clears: unknown rule or code 'E207'; known: r",
+    ),
+    (
         "profiles: {machine-log: {fields: {c: {type: code, description: x, known: [E1]}}}}\n"
         "rules: [{id: r, when: {code: [E1, §E2]}, clears: §q}]",
         "rules[0].when.code[1]: unknown code 'E2'; known: E1",
@@ -138,7 +148,16 @@ MEANINGS: list[tuple[str, ...]] = [
     ),
     (
         "profiles: {p: {fields: {f: {description: x, type: quantity, unit: §9**9**9**9}}}}",
-        "profiles.p.fields.f.unit: unknown unit '9**9**9**9'; write it as in °C, bar, mm/s, A, V, rpm",
+        "profiles.p.fields.f.unit: unknown unit '9**9**9**9'; "
+        "write it as in °C, bar, mm/s, rpm, or in full as in gigawatt, or leave unit out",
+    ),
+    (
+        "profiles: {p: {fields: {f: {description: x, type: quantity, unit: §cats}}}}",
+        "profiles.p.fields.f.unit: unknown unit 'cats'; did you mean 'Watts'?",
+    ),
+    (
+        "profiles: {p: {fields: {f: {description: x, type: quantity, unit: §deg.C}}}}",
+        "profiles.p.fields.f.unit: unknown unit 'deg.C'; did you mean 'deg. C'?",
     ),
     (
         "profiles: {p: {fields: {temperature: {type: quantity, description: x, unit: §bar}}}}",

@@ -183,3 +183,23 @@ def test_units_that_only_pint_knows_may_be_a_fields_unit() -> None:
     assert units.dimension("millibar") == "pressure"
     assert units.factors("bar", "decibar") == pytest.approx((10.0, 0.0))
     assert units.dimension("no such unit") is None
+
+
+@pytest.mark.parametrize("word", ["cats", "units", "u", "kK", "Hzs", "Tpsi", "mHg", "m/Zin", "dog"])
+def test_not_every_word_is_a_unit(word: str) -> None:
+    """Though pint takes most of these for one: centi technical atmospheres, micro nits, atomic masses."""
+    assert units.dimension(word) is None
+
+
+@pytest.mark.parametrize(
+    ("unit", "dimension"),
+    [
+        ("furlong", "length"),
+        ("parsecs", "length"),
+        ("gigawatt", "power"),
+        ("meters/hour", "speed"),
+        ("J/s", "power"),
+    ],
+)
+def test_units_in_full_and_quotients_are(unit: str, dimension: str) -> None:
+    assert units.dimension(unit) == dimension
