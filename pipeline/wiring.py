@@ -195,7 +195,7 @@ class App:
         except OSError as error:
             raise AndonError(
                 f"metrics: {options.host}:{options.port} cannot be used ({error.strerror or error}); "
-                "change metrics.port in the site file, or set it to null"
+                "in the site file choose another port, or turn metrics off: `metrics: {port: null}`"
             ) from error
         self._stack.push_async_callback(server.close)
 
