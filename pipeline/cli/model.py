@@ -1,4 +1,4 @@
-"""`andon model`: how far the reader can be trusted, measured on labelled lines."""
+"""`andon model`: how far the reader can be trusted, and the adapter it reads with."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import typer
 from pipeline import config
 from pipeline.cli.evaluation import percent, reader_of, reading
 from pipeline.cli.output import JsonFlag, Out, usage
+from pipeline.cli.tuning import tune
 from pipeline.config.loading import load_document
 from pipeline.model import calibrate as calibration
 from pipeline.model import evaluate
@@ -21,7 +22,7 @@ from pipeline.model.calibrate import Finding, Goal, Kind, Status
 from pipeline.patterns import sign
 from schemas.errors import AndonError
 
-app = typer.Typer(help="The reader: how far it can be trusted.", no_args_is_help=True)
+app = typer.Typer(help="The reader: how far it can be trusted, and its tuning.", no_args_is_help=True)
 
 # Names that YAML takes for names; the words are those that a YAML 1.1 or 1.2 parser takes for something else.
 _PLAIN = re.compile(r"(?!(?:null|true|false|yes|no|on|off|y|n)$)[A-Za-z][\w-]*", re.ASCII | re.IGNORECASE)
@@ -29,7 +30,10 @@ _PLAIN = re.compile(r"(?!(?:null|true|false|yes|no|on|off|y|n)$)[A-Za-z][\w-]*",
 
 @app.callback()
 def model() -> None:
-    """The reader: how far it can be trusted."""
+    """The reader: how far it can be trusted, and its tuning."""
+
+
+app.command()(tune)
 
 
 @app.command()

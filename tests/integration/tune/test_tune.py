@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import sys
 from pathlib import Path
 
 import gguf
@@ -12,6 +13,7 @@ import pytest
 import torch
 from model_fakes import LABELS, PROFILE
 
+from pipeline.cli import main
 from pipeline.model import adapter, registry
 from pipeline.model.llama import LlamaRuntime
 from pipeline.model.options import ModelConfig
@@ -26,6 +28,7 @@ from schemas.errors import ModelMissing
 
 BASE = registry.locate(ModelConfig())
 STEPS = 4
+ADAPTER_BYTES_MAX = 12_000_000
 SETTINGS = Settings(steps=STEPS, rate=3e-3, warm_up=1)
 
 
@@ -160,3 +163,44 @@ def test_a_folder_that_cannot_be_written_is_named(made: adapter.Adapter, tmp_pat
     blocked.write_text("")
     with pytest.raises(ModelMissing, match=r"model\.folder"):
         adapter.merged(made, registry.check(ModelConfig()), ModelConfig(folder=str(blocked / "models")))
+
+
+def test_the_command_writes_an_adapter_with_its_card(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(run, "BATCH_LINES", 2)
+    monkeypatch.setattr(run, "MEASURED_BATCHES", 1)
+    lines = tmp_path / "corrected.jsonl"
+    row = {
+        "line": "mixer 4 fault E17",
+        "fields": {"device": "mixer 4", "error_code": "E17"},
+        "severity": "error",
+    }
+    lines.write_text(json.dumps(row) + "\n", "utf-8")
+    out = tmp_path / "reader.gguf"
+    command = ["model", "tune", "--steps", "1", "--out", out, "--work", tmp_path, "--lines", lines, "--json"]
+    monkeypatch.setattr(sys, "argv", ["andon", *map(str, command)])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code in (0, None)
+    told = json.loads(capsys.readouterr().out)
+    card = json.loads(Path(told["card"]).read_text("utf-8"))
+    assert card["adapter"]["sha256"] == registry.sha256(out)
+    assert card["data"]["corrected_lines"] == 1
+    assert card["data"]["held_out"]
+    assert out.stat().st_size < ADAPTER_BYTES_MAX
+    found = adapter.Adapter.shipped(out)
+    assert found is not None and found.fits(registry.check(ModelConfig()))
+
+
+def test_without_torch_the_command_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in [name for name in sys.modules if name.startswith("pipeline.tune")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.setattr(sys, "argv", ["andon", "model", "tune"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 3
+    assert "pip install 'andon[tune]'" in capsys.readouterr().err
