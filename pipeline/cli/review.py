@@ -13,12 +13,16 @@ import typer
 from pipeline import config, control
 from pipeline.cli.output import JsonFlag, Out, SiteArgument, usage
 from pipeline.commands import flat, handlers
+from pipeline.stages.encodings import visible
 from pipeline.wiring import Core, locked_store
 
 app = typer.Typer(help="What people are asked, and their answers.", no_args_is_help=True)
 
 Id = Annotated[int, typer.Argument(metavar="ID", help="Number of the question, from `review list`.")]
 Who = Annotated[str, typer.Option("--as", help="Who answers.", show_default="your login")]
+
+# Of a line, in the table: two rows of a wide terminal.
+LINE_CHARS = 160
 
 COLUMNS = ("id", "n", "severity", "reason", "pattern_id", "line")
 
@@ -31,6 +35,8 @@ def list_(
 ) -> None:
     """Open questions by group: worst first, then largest."""
     groups = ask(Path(site), "review.list", limit=limit)
+    if not as_json:
+        groups = [{**group, "line": brief(group["line"], group.get("size"))} for group in groups]
     Out(as_json).table(groups, COLUMNS, "nothing to review")
 
 
@@ -119,6 +125,17 @@ async def _here(site: config.Site, command: str, args: dict[str, Any]) -> Any:
         return await handlers(Core(site, store).desk)[command](**args)
     finally:
         store.close()
+
+
+def brief(line: str, size: int | None = None) -> str:
+    """A line in one row of a table: cut, and saying so, when it is long. `size`: it is only the beginning of
+    so many bytes."""
+    flat = " ".join(line.split())
+    shown = visible(flat[:LINE_CHARS])
+    if size is None and len(shown) <= LINE_CHARS and len(flat) <= LINE_CHARS:
+        return shown
+    whole = f"{len(line)} characters" if size is None else f"{size} bytes"
+    return f"{shown[:LINE_CHARS]}… [cut, {whole}: see show]"
 
 
 def _report(answer: dict[str, Any], as_json: bool) -> None:

@@ -23,11 +23,12 @@ from pipeline.review.correction import (
     refuse_what_stays_open,
 )
 from pipeline.stages.alarm_batch import AMBIGUOUS
+from pipeline.stages.encodings import legible
 from pipeline.stages.feed import Feed
 from pipeline.stages.judge import Judged
 from pipeline.stages.settle import Settler
 from pipeline.stages.validate import Checked
-from pipeline.store import events, outbox, reviews
+from pipeline.store import events, journal, outbox, reviews
 from pipeline.store.codec import load_event, now_us
 from pipeline.store.engine import Store
 from pipeline.store.reviews import Review, ReviewState
@@ -41,6 +42,9 @@ ABOUT_TICKETS = frozenset({"dead_letter", "ticket_unknown"})
 
 # Why an event that a person has dismissed was discarded.
 REJECTED = "rejected_by_person"
+
+# Of a payload that was never read: what a terminal, and whoever looks at it, can stand.
+SHOWN_BYTES = 1_048_576
 
 # Held events answered by one lesson in one transaction; more of them follow in the next.
 REPLAY_CHUNK = 500
@@ -69,14 +73,22 @@ class Desk:
             groups = reviews.groups(connection, limit)
             samples = [reviews.get(connection, group.sample_id) for group in groups]
         return [
-            {"id": group.sample_id, **asdict(group), "line": _text(sample)}
+            {"id": group.sample_id, **asdict(group), **_line_of(sample)}
             for group, sample in zip(groups, samples, strict=True)
         ]
 
     async def show(self, review_id: int) -> dict[str, Any]:
-        """One question with everything known about it."""
+        """One question with everything known about it; of bytes that were never read, all that the journal
+        still has."""
         review = self._get(review_id)
-        return {"id": review.review_id, "state": str(review.state), **_asked(review)}
+        with self._store.read() as connection:
+            whole = _whole(connection, review)
+        return {
+            "id": review.review_id,
+            "state": str(review.state),
+            **_asked(review),
+            **_line_of(review, whole),
+        }
 
     async def approve(self, review_id: int, who: str, group: bool = True) -> dict[str, Any]:
         """What `show` shows is right. With `group`, for every open question like this one.
@@ -287,14 +299,27 @@ def _line(review: Review) -> LogLine:
     return event
 
 
-def _text(review: Review | None) -> str:
-    """What the question is about, as people can read it: bytes that are no text are shown as escapes."""
-    if review is None:
-        return ""
+def _line_of(review: Review | None, whole: bytes = b"") -> dict[str, Any]:
+    """What the question is about, as people can read it: bytes that are no text are shown as escapes.
+
+    `size`, in bytes, and `cut` say what is not there, when something is not.
+    """
+    event = review.asked.event if review is not None else {}
+    if "bytes" not in event:
+        return {"line": str(event.get("text") or event.get("written") or "")}
+    shown = whole or base64.b64decode(event["bytes"])
+    size = max(len(shown), event.get("size", 0))
+    cut = {"cut": f"the first {len(shown)} of {size} bytes", "size": size}
+    return {"line": legible(shown), **(cut if len(shown) < size else {})}
+
+
+def _whole(connection: Connection, review: Review) -> bytes:
+    """What the question has only the first bytes of, as far as it is to be shown; none when it is gone."""
     event = review.asked.event
-    if "bytes" in event:
-        return base64.b64decode(event["bytes"]).decode("utf-8", "backslashreplace")
-    return str(event.get("text") or event.get("written") or "")
+    head = base64.b64decode(event.get("bytes", ""))
+    message = journal.get(connection, review.asked.id.seq) if len(head) < event.get("size", 0) else None
+    at = message.payload.find(head) if message is not None else -1
+    return message.payload[at : at + min(event["size"], SHOWN_BYTES)] if message and at >= 0 else b""
 
 
 def _asked(review: Review) -> dict[str, Any]:
@@ -307,7 +332,6 @@ def _asked(review: Review) -> dict[str, Any]:
         "group_key": asked.group_key,
         "pattern_id": asked.pattern_id,
         "severity": asked.severity,
-        "line": _text(review),
         "reading": dict(asked.reading),
         "resolved_by": review.resolved_by,
         "resolution": review.resolution,

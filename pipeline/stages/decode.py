@@ -40,11 +40,12 @@ _REPEATED = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """An event that goes to review without having been read: why, and its first bytes."""
+    """An event that goes to review without having been read: why, and the first bytes of `size`."""
 
     id: EventId
     reason: str
     head: bytes
+    size: int
 
 
 @dataclass(slots=True)
@@ -283,8 +284,8 @@ class _Frame:
         return self.message.received_at, self.message.topic
 
     def refuse(self, reason: str, data: bytes | None = None) -> None:
-        head = (self.message.payload if data is None else data)[:HEAD_BYTES]
-        self.out.undecodable.append(Refused(self.next_id(), reason, head))
+        whole = self.message.payload if data is None else data
+        self.out.undecodable.append(Refused(self.next_id(), reason, whole[:HEAD_BYTES], len(whole)))
 
     def settle(self, reason: str) -> None:
         self.out.settled.append(Settlement(self.next_id(), Outcome.DISCARD, reason))

@@ -148,6 +148,27 @@ class TextDecoder:
             self.found = one
 
 
+def legible(head: bytes) -> str:
+    """The first bytes of anything, for people to look at: text where it is text, escapes where it is none.
+
+    A character that the end cuts in two is escaped.
+    """
+    utf8 = codecs.getincrementaldecoder("utf-8")()
+    try:
+        return utf8.decode(head) + utf8.getstate()[0].decode("ascii", "backslashreplace")
+    except UnicodeDecodeError:
+        lines = TextDecoder().lines(head)
+        return "\n".join(
+            line if isinstance(line, str) else line.decode("utf-8", "backslashreplace") for line in lines
+        )
+
+
+def visible(text: str) -> str:
+    """Text for people's eyes: what is no printable character (controls, escape sequences, marks that turn the
+    direction of writing) is shown as its escape, and so obeyed by nobody. Line breaks stay."""
+    return "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in text)
+
+
 def utf16(data: bytes) -> str | None:
     """`utf-16-le` or `utf-16-be` when the NULs of `data` say so."""
     if b"\0" not in data or len(data) < 2:

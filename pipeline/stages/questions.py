@@ -66,13 +66,14 @@ def refused(message: Message, what: Refused, now_us: int) -> NewReview:
         group_key=group_key(what.reason, None, message.source),
         reason=what.reason,
         created_at_us=now_us,
-        event={"bytes": base64.b64encode(what.head).decode()},
+        event={"bytes": base64.b64encode(what.head).decode(), "size": what.size},
     )
 
 
 def orphan(message: Message, reason: str, now_us: int) -> NewReview:
     """A message that cannot be decoded as a whole."""
-    return refused(message, Refused(EventId(message.seq, 0), reason, message.payload[:HEAD_BYTES]), now_us)
+    head, size = message.payload[:HEAD_BYTES], len(message.payload)
+    return refused(message, Refused(EventId(message.seq, 0), reason, head, size), now_us)
 
 
 def _kind_of(line: LogLine) -> str:

@@ -27,8 +27,8 @@ class ReviewState(StrEnum):
 class NewReview:
     """A question about one event. `group_key` says what is asked (pattern and reason).
 
-    `event` is the event as decoded (codec.dump_event), or {"bytes": base64 of the first 4 KB} when it was
-    not; `reading` holds fields and decision as read, with their origins.
+    `event` is the event as decoded (codec.dump_event), or {"bytes": base64 of the first 4 KB, "size": of how
+    many bytes} when it was not; `reading` holds fields and decision as read, with their origins.
     """
 
     id: EventId

@@ -15,7 +15,9 @@ from sqlalchemy import Connection, text
 from pipeline.patterns import Trust
 from pipeline.review import Correction, ReviewRefused
 from pipeline.review import desk as desk_module
+from pipeline.review.desk import SHOWN_BYTES
 from pipeline.stages import questions
+from pipeline.stages.encodings import legible
 from pipeline.store import outbox, reviews
 from pipeline.store.outbox import OutboxState
 from pipeline.store.reviews import NewReview, ReviewState
@@ -349,6 +351,37 @@ async def test_what_is_no_text_can_only_be_rejected(rig: Rig) -> None:
         await rig.core.desk.correct(review_id, "ada", Correction(severity="error"))
     await rig.core.desk.reject(review_id, "ada", "noise")
     assert rig.states() == [(Outcome.DISCARD, "rejected_by_person")]
+
+
+LONG = "x" * 3000 + "ü" * 600_000
+
+
+@pytest.mark.parametrize(
+    ("payload", "reason", "head"),
+    [
+        (LONG.encode(), "payload_too_large", "x" * 3000 + "ü" * 548),
+        (LONG[:20_000].encode(), "line_too_long", "x" * 3000 + "ü" * 548),
+        (b"[" * 5000, "json_too_deep", "[" * 4096),
+        (LONG[1:].encode(), "payload_too_large", "x" * 2999 + "ü" * 548 + "\\xc3"),
+        (b"\xff" * 5000, "undecodable", "\\xff" * 4096),
+        (LONG.encode("utf-16"), "payload_too_large", "x" * 2047),
+        ("Größe ".encode("cp1252") * 200_000, "payload_too_large", "Größe " * 682 + "Größ"),
+    ],
+)
+async def test_what_was_never_read_is_legible_and_says_what_is_not_there(
+    tmp_path: Path, payload: bytes, reason: str, head: str
+) -> None:
+    cut = f"the first 4096 of {len(payload)} bytes"
+    async with Rig(tmp_path) as rig:
+        await rig.tell(payload)
+        (listed,) = await rig.core.desk.list()
+        assert (listed["reason"], listed["line"], listed["cut"]) == (reason, head, cut)
+        shown = await rig.core.desk.show(listed["id"])
+        assert shown["line"] == legible(payload[:SHOWN_BYTES])
+        assert ("cut" in shown) is (len(payload) > SHOWN_BYTES)
+        await rig.write(lambda connection: connection.execute(text("UPDATE journal SET payload = x''")))
+        gone = await rig.core.desk.show(listed["id"])
+        assert (gone["line"], gone["cut"]) == (head, cut)
 
 
 async def test_a_question_is_answered_once(rig: Rig) -> None:

@@ -226,7 +226,7 @@ def test_quality(quality: str, null: Null | None) -> None:
 def test_what_cannot_be_read_goes_to_review_with_its_bytes(payload: bytes, reason: str) -> None:
     decoded = decode(payload)
     assert not decoded.events and not decoded.settled
-    assert decoded.undecodable == [Refused(EventId(7, 0), reason, payload[:4096])]
+    assert decoded.undecodable == [Refused(EventId(7, 0), reason, payload[:4096], len(payload))]
 
 
 @pytest.mark.parametrize("text", ["[ WARN] [17]: x", "{0} failed", "{'a': 1}", "<Idle|MPos:0>", "[MSG:'$H']"])
