@@ -11,6 +11,7 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Iterator
+from unicodedata import category
 
 from connectors.lines import is_all_wide, looks_narrow
 
@@ -165,8 +166,10 @@ def legible(head: bytes) -> str:
 
 def visible(text: str) -> str:
     """Text for people's eyes: what is no printable character (controls, escape sequences, marks that turn the
-    direction of writing) is shown as its escape, and so obeyed by nobody. Line breaks stay."""
-    return "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in text)
+    direction of writing) is shown as its escape, and so obeyed by nobody. Line breaks and blanks stay."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c == "\n" or category(c) == "Zs" else repr(c)[1:-1] for c in text)
 
 
 def utf16(data: bytes) -> str | None:

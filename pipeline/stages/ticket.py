@@ -11,6 +11,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from pipeline.stages.change import Change
+from pipeline.stages.encodings import visible
 from pipeline.stages.facts import shown
 from pipeline.store.alarms import Opening
 from pipeline.store.codec import from_us
@@ -22,6 +23,7 @@ from schemas.ticket import Ticket
 TITLE_CHARS = 160
 # 24 hexadecimal digits are 96 bits: no two alarms of a plant share them.
 KEY_DIGITS = 24
+INDENT = 4
 OPEN, CLEARED = "open", "cleared"
 
 
@@ -99,7 +101,7 @@ def _title(ticket: Ticket) -> str:
     said = " ".join(ticket.line.split())
     code = "" if ticket.cause in said or ":" in ticket.cause else f"{ticket.cause}: "
     title = f"{ticket.severity.upper()} {ticket.asset}: {code}{said}"
-    title = "".join(character for character in title if character.isprintable())
+    title = visible(title)
     return title if len(title) <= TITLE_CHARS else title[: TITLE_CHARS - 1] + "…"
 
 
@@ -121,7 +123,12 @@ def _body(ticket: Ticket) -> str:
     notes = ticket.evidence.get("remarks")
     if isinstance(notes, Sequence) and notes:
         rows["Notes"] = "; ".join(map(str, notes))
-    return "\n".join(f"{name}: {value}" for name, value in rows.items())
+    return "\n".join(f"{name}: {_legible(value)}" for name, value in rows.items())
+
+
+def _legible(value: str) -> str:
+    """Text of a machine in the body. Further lines of it are indented, so that none passes for a row."""
+    return visible(value.expandtabs(INDENT)).replace("\n", "\n" + INDENT * " ")
 
 
 def _fields(change: Change) -> Iterator[tuple[str, str]]:
