@@ -17,6 +17,7 @@ from pipeline.fields.asset_patterns import (
     chinese,
     led,
     numbered,
+    subject,
 )
 from pipeline.fields.definition import FieldConfig, Profile, fold
 from pipeline.fields.line import Line, Pair
@@ -28,6 +29,7 @@ LEADING = 14  # characters before a time that still leads the line: "<187>", "- 
 _TYPES = frozenset({FieldType.ASSET})
 _IP = re.compile(r"(?<![\d.])(?:\d{1,3}\.){3}\d{1,3}(?!\d|\.\d)")
 _MAC = re.compile(r"(?<![0-9A-Za-z:])(?:[0-9A-Fa-f]{2}[:\-]){5,7}[0-9A-Fa-f]{2}(?![0-9A-Za-z:])")
+_BUS_ADDRESS = re.compile(r"(?<=[\]:)]\s)\d{1,2}[./]\d{1,2}[./]\d{1,3}(?=\s[A-Za-z])")  # as KNX writes it
 _DEV_PATH = re.compile(r"/dev/[\w/\-.]{1,60}")
 _FILE = re.compile(
     r".*\.(?:py|c|h|cc|cpp|pm|js|ts|go|rs|java|rrd|exs?|exe|dll|so|log|cfg|conf|ini|xml|json|yaml|yml|txt|csv|sh|rb|lua|nc|mpf|dat|db|bin|zip)",
@@ -76,6 +78,7 @@ def _all(line: Line) -> Found:
     yield from _hosts(line)
     yield from _quoted(line)
     yield from chinese(line)
+    yield from subject(line)
     yield from _shaped(line)
     yield from _announced(line)
     yield from cells(line)
@@ -83,6 +86,7 @@ def _all(line: Line) -> Found:
         (_IP, "ip", 0.5),
         (_MAC, "mac", 0.6),
         (_DEV_PATH, "path", 0.8),
+        (_BUS_ADDRESS, "ip", 0.3),
         (_PLACE, "place", 0.85),
     ):
         for match in expression.finditer(line.text):

@@ -19,7 +19,7 @@ QUANTITY = re.compile(r"[-+]?\d+(?:[.,]\d+)?[A-Za-z°%µ²³/]{0,5}")
 VERSION = re.compile(r"[vV]?\d+(?:\.\d+)+[a-z]?")
 
 _BETWEEN = re.compile(r"[\s,/:>]{1,2}")  # between the parts of a place: "pack 3 cell 11", "Group:1 Axis:6"
-_NUMBER = r"(?:0x[0-9A-Fa-f]{1,8}|[A-Z]?\d{1,6}[A-Z]?(?:[-./]\d{1,4}){0,3}|(?-i:[A-Z])(?![A-Za-z'’²³]))"
+_NUMBER = r"(?:0x[0-9A-Fa-f]{1,8}|[A-Z]?\d{1,6}[A-Z]?(?:[-./]\d{1,4}){0,3}|(?-i:[A-Z])(?![A-Za-z'’²³]|-\d))"
 _TAG = r"[A-Z]{1,5}[-_]?\d{1,5}[A-Z]?"
 _END = rf"(?![{WORD}%°]|[.,:]\d|[-@/][{LATIN}_])"
 
@@ -33,19 +33,24 @@ def _numbered() -> re.Pattern[str]:
         rf"(?:(?:(?:{before})[\s\-]){{0,2}}(?:{nouns})s?(?:\s(?:{nouns}))?|[{LATIN}]{{2,20}}(?:{compounds}))"
     )
     return re.compile(
-        rf"(?<![{LATIN}0-9_.\-@])(?P<all>{noun}(?:\s?(?:no|nr|id|num|number)(?![a-z])\.?)?[\s_:\-]?\s?[#№]?(?P<n>{_NUMBER}|(?P<tag>{_TAG}))){_END}",
+        rf"(?<![{LATIN}0-9_.\-@])(?P<all>{noun}(?:\s?(?:no|nr|id|num|number)(?![a-z])\.?)?(?:[\s_:\-]\s?[#№]?|[#№]|(?=\d))(?P<n>{_NUMBER}|(?P<tag>{_TAG}))){_END}",
         re.IGNORECASE,
     )
 
 
 _NAMED = re.compile(
-    rf"(?<![{LATIN}0-9_.\-@/])(?P<word>[A-ZÀ-Þ][{LATIN}]{{2,24}})\s(?P<n>n°\s?\d{{1,3}}|{_TAG}|\d{{1,4}}(?:-\d{{1,4}})?){_END}"
+    rf"(?<![{LATIN}0-9_.\-@/])(?P<words>(?:[A-ZÀ-Þ][{LATIN}\-]{{2,24}}\s){{0,2}})(?P<word>[A-ZÀ-Þ][{LATIN}]{{2,24}})\s(?P<n>n°\s?\d{{1,3}}|{_TAG}|\d{{1,4}}(?:-\d{{1,4}})?){_END}"
 )
 _CELL = re.compile(rf"(?<=[|;\t])\s{{0,3}}(?P<name>[{WORD}][{WORD} .\-/#]{{1,32}})\s{{0,3}}(?=[|;\t]|$)")
 CELLS_MIN = 2  # fewer marks are punctuation
 CELLS_MAX = 6  # names stand in the first columns
 _HASHED = re.compile(
     rf"(?<![{WORD}.\-@/])[A-Z][\w\-]{{0,20}}\s(?:[A-Z0-9][\w\-]{{0,20}}\s){{0,2}}[#№]\d{{1,4}}(?![{WORD}])"
+)
+
+# A maker and a model open the line: "HP LaserJet M607 [10.1.9.40] ...".
+_MODEL = re.compile(
+    rf"\W{{0,4}}(?P<name>(?:[A-Z][{LATIN}\-]{{1,20}}\s){{1,3}}(?=[A-Z\-]{{0,8}}\d)[A-Z0-9][A-Za-z0-9\-]{{1,12}})(?=\s?[\[(:|;,])"
 )
 
 
@@ -63,7 +68,12 @@ def numbered(line: Line) -> Found:
     yield from _places(line.text, parts)
     for match in _NAMED.finditer(line.text):
         if _is_name(match.group("word")):
-            yield (*match.span(), "named_number", 0.4)
+            yield match.start("word"), match.end(), "named_number", 0.4
+            if match.group("words") and all(_is_name(word) for word in match.group("words").split()):
+                yield (*match.span(), "named_number", 0.38)
+    model = _MODEL.match(line.text, line.taken[0].end if line.taken and line.taken[0].start < 3 else 0)
+    if model is not None and all(_is_name(word) for word in model.group("name").split()[:-1]):
+        yield (*model.span("name"), "named_number", 0.5)
     for match in _HASHED.finditer(line.text):
         yield (*match.span(), "named_number", 0.6)
 
@@ -144,11 +154,13 @@ def _chinese() -> tuple[tuple[re.Pattern[str], float], ...]:
             rf"(?:{ends})(?![{HAN}]{{0,2}}号)", 0.7
         ),
         (
-            rf"(?:[A-Z]?\d{{1,4}}(?:号|#|-\d{{1,3}})|[一二三四五六七八九十]{{1,3}}(?:号|车间|区|线))"
+            rf"(?<![A-Za-z0-9.\-])(?:[A-Z]?\d{{1,4}}(?:号|#|-\d{{1,3}})|[一二三四五六七八九十]{{1,3}}(?:号|车间|区|线))"
             rf"[{HAN}A-Z0-9#]{{0,12}}?(?:{ends})(?!号)", 0.7
         ),
         (rf"(?:{nouns})[\s#]?[A-Z]{{0,2}}\d{{1,4}}(?:号|#)?(?![\d.])", 0.7),
         (rf"[{HAN}A-Za-z0-9\-#]{{0,12}}[{HAN}](?:{ends})(?![{HAN}])", 0.55),
+        (rf"(?<![0-9A-Za-z.])\d{{1,4}}(?:号|#)[{HAN}]{{2,8}}(?![{HAN}])", 0.6),
+        (rf"(?<=[{HAN}])[A-Z]{{1,5}}-?\d{{1,5}}[A-Z]?(?=[{HAN}])", 0.5),
         (rf"(?<![{HAN}])[{HAN}]{{1,6}}\d{{1,4}}(?:号|#)", 0.55),
         (rf"[{HAN}]{{2,8}}[A-Z]{{1,3}}-?\d{{1,4}}[A-Z]?(?![A-Za-z0-9_.\-])", 0.5),
     )  # fmt: skip
@@ -164,6 +176,32 @@ def chinese(line: Line) -> Found:
             yield (*match.span(), "han", weight)
             if " " in match.group():
                 yield match.start() + match.group().index(" ") + 1, match.end(), "han", 0.4
+
+
+@cache
+def _subject() -> re.Pattern[str]:
+    """Up to four words that open the message, up to a mark or a word of fault: "Cold Room 4 (AK) Alarm"."""
+    lists = lexicon.load("codes")
+    faults = lexicon.alternatives(word for word in lists["words"] if word[0].isalpha() and word[0] < "\u0400")
+    word = rf"[{WORD}][{WORD}.\-/#]{{0,20}}"
+    return re.compile(
+        rf"[\s\])|>,;\-]{{0,4}}(?P<name>{word}(?:\s{word}){{1,3}}?)"
+        rf"(?=\s?[:(\[|;,\t]|\s-\s|\s(?:{faults})(?![{LATIN}]))",
+        re.IGNORECASE,
+    )
+
+
+def subject(line: Line) -> Found:
+    """The words a message opens with, where they have a digit and a capital: they name what it is about."""
+    start = line.taken[0].end if line.taken and line.taken[0].start < 3 else 0
+    match = _subject().match(line.text, start)
+    if match is None:
+        return
+    name = match.group("name")
+    if any(char.isdigit() for char in name) and any(char.isupper() for char in name):
+        first, last = name.split()[0].lower(), name.split()[-1].lower()
+        if not {first, last} & (lexicon.level_words() | lexicon.words("assets", "stop")):
+            yield (*match.span("name"), "subject", 0.26)
 
 
 def cells(line: Line) -> Found:

@@ -22,7 +22,7 @@ _AFTER = r"(?![A-Za-z0-9_])"
 # form, weight, expression; the group "code" is the span where there is one.
 _FORMS: tuple[tuple[str, float, str], ...] = (
     ("mnemonic", 0.95, r"%[A-Z][A-Z0-9_]{1,40}(?:-[A-Z0-9_]{1,40})?-[0-7]-[A-Z0-9_]{2,60}"),
-    ("mnemonic", 0.9, _BEFORE + r"[A-Z][A-Z0-9_]{1,40}/[0-7]/[A-Z0-9_]{2,60}" + _AFTER),
+    ("mnemonic", 0.9, r"(?:" + _BEFORE + r"|(?<=%%\d\d))[A-Z][A-Z0-9_]{1,40}/[0-7]/[A-Z0-9_]{2,60}" + _AFTER),
     (
         "class_number",
         0.9,
@@ -43,11 +43,15 @@ _FORMS: tuple[tuple[str, float, str], ...] = (
     (
         "letters_digits",
         0.6,
-        _BEFORE + r"[A-Z]{1,6}-?\d{1,6}(?:[.\-]\d{1,4}){0,2}[A-Z]?\d?" + r"(?![A-Za-z0-9_\-]|\.\d)",
+        _BEFORE + r"[A-Z]{1,8}-?\d{1,6}(?:[.\-]\d{1,4}){0,2}[A-Z]?\d?" + r"(?![A-Za-z0-9_\-]|\.\d)",
     ),
-    ("letters_digits", 0.5, _BEFORE + r"[A-Z][a-z]{0,4}\.\d{1,4}" + r"(?![\w\-.])"),
+    ("letters_digits", 0.5, _BEFORE + r"[A-Z][A-Za-z]{0,4}(?:\.\d{1,4}){1,3}" + r"(?![\w\-.])"),
     ("letters_digits", 0.55, _BEFORE + r"[A-Z]\d{2,4}[A-Z]\d{1,3}" + _AFTER),
     ("digits_dashed", 0.35, _BEFORE + r"\d{2,6}-[0-9A-F]{1,6}" + r"(?![\w\-.:])"),
+    # Three groups of two, with a letter or words behind them: "13.B2.D1 paper jam"; not the version 1.02.03.
+    ("dotted", 0.33, r"(?<![\w.:,\-/])\d\d\.[0-9A-F]{2}\.[0-9A-F]{2}(?=\s[A-Za-z])"),
+    # Glued to the word that failed: "timed out(60)", "Response(131, 3)".
+    ("parenthesised", 0.32, r"(?<=[a-z])\((?P<code>-?\d{1,6})(?=[,)])"),
     ("parenthesised", 0.4, r"\((?P<code>-?\d{1,6})\)(?=\W{0,4}$|\))"),
     ("leading", 0.45, r"^\s{0,4}(?P<code>\d{1,6})(?=\s?[|;]\s?\D)"),
     ("leading_caps", 0.4, r"^\W{0,3}(?P<code>[A-Z]{4,12})(?=\s\d{6})"),
@@ -57,6 +61,13 @@ _FORMS: tuple[tuple[str, float, str], ...] = (
     ("event_number", 0.31, r"(?<![\w.,:=\-/+()])(?P<code>\d{4,7})(?=\s{1,2}[\[A-Za-zÀ-ɏ㐀-鿿][^\W\d_]{2})"),
     ("event_number", 0.31, r"(?<![\w.,:=\-/+()])(?P<code>\d{2,3})(?=\s[A-Z]{4})"),
     ("short_tag", 0.3, r"(?<![A-Za-z0-9_.\-/:#])[A-Za-z]{1,3}\d{1,3}(?![\w.\-:/#])"),
+    # Letters and digits in any order: f2041, oL1, 18x6E.
+    (
+        "mixed",
+        0.28,
+        _BEFORE
+        + r"(?:[a-z]\d{3,5}|\d{1,3}[A-Za-z]\d{1,3}[A-Z]?|[A-Za-z]{1,4}\d{1,4}[A-Za-z]?)(?![\w\-/:#]|\.\w)",
+    ),
     # A column of its own, behind one of words or with a leading zero: "Alarm;4711;K", ",0213,".
     (
         "column",
@@ -87,8 +98,17 @@ def _labelled() -> re.Pattern[str]:
     between = r"(?:\w{1,8}[=:]\w{1,8}[:\s]{1,2})??"  # one attribute may stand between: "error QQ=f1: 701"
     return re.compile(
         rf"(?:(?<![a-zäöü])(?:{latin})|(?<=[a-zäöü])(?:{suffixes})|(?:{han}))s?(?:{gap}(?:{labels})\.?(?![a-z])){{0,2}}{gap}{between}"
-        r"(?<![A-Za-z0-9_.])(?P<code>16#\s?[0-9A-F]{1,8}|-?\d{1,10}(?!\w*[.:]\d)|[A-Za-z]{0,8}[-_.:]?\d[\w\-.:]{0,24})(?![A-Za-z0-9_%°])",
+        r"(?<![A-Za-z0-9_.])(?P<code>16#\s?[0-9A-F]{1,8}|-?\d{1,10}(?!\w*[.:]\d)|[A-Za-z]{0,8}[-_.:]?\d[\w\-.:]{0,24})(?![A-Za-z0-9_%°#号])",
         re.IGNORECASE,
+    )
+
+
+@cache
+def _lettered() -> re.Pattern[str]:
+    """A fault word in small letters, and a short code of capitals behind it: "Fehler OHF", "fault SCF"."""
+    nouns = "[Ff]ault|[Tt]rip|[Aa]larm|[Ee]rror|[Cc]ode|[Ff]ehler|[Ss]törung|[Ww]arnung|[Mm]eldung|故障|报警"
+    return re.compile(
+        rf"(?:{nouns})(?:\s(?:code|no\.?|nr\.?))?[\s:]{{1,2}}(?P<code>[A-Z]{{2,4}}(?![A-Za-z0-9_\-/.]))"
     )
 
 
@@ -99,6 +119,8 @@ def recognise(line: Line, profile: Profile | None = None) -> Iterator[Candidate]
             yield from _found(line, *match.span(match.lastgroup or 0), form, weight)
     for match in _labelled().finditer(line.text):
         yield from _found(line, *match.span("code"), "labelled", 0.75)
+    for match in _lettered().finditer(line.text):
+        yield from _found(line, *match.span("code"), "lettered", 0.33)
     yield from _keyed(line)
     yield from _known(line, profile)
 

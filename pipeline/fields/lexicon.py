@@ -113,9 +113,22 @@ def _setpoints() -> Meanings:
 
 @lru_cache(maxsize=4096)
 def dimension(label: str) -> str | None:
-    """What a value labelled so measures ("temperature", "pressure", ...), by the word nearest to its end."""
-    found = _dimensions().all(label[-LABEL_MAX:])
-    return found[-1] if found else None
+    """What a value labelled so measures ("temperature", "pressure", ...), by the word nearest to its end.
+
+    A machine is no measurement, though it may be called like one: `boiler 2: 92` is a temperature, but in
+    `press 7 cycle complete 12.3` the press says nothing of the number, since other words stand between.
+    """
+    text = plain(label[-LABEL_MAX:])
+    for match in reversed([*_WORD.finditer(text)]):
+        found = _dimensions().of_word(match.group())
+        if found is not None and (match.group() not in _machines() or not _WORD.search(text, match.end())):
+            return found
+    return None
+
+
+@cache
+def _machines() -> frozenset[str]:
+    return frozenset(load("assets")["nouns"])
 
 
 @lru_cache(maxsize=1024)

@@ -176,7 +176,9 @@ class Line:
 
     def _left(self, start: int) -> str:
         """The text before a number, back to a list mark, a bracket or another measured value."""
-        window = self.text[max(0, start - lexicon.LABEL_MAX) : start]
+        at = bisect_right(self._taken_starts, start)
+        timed = self.taken[at - 1].end if at else 0  # the T of a time before it is no word
+        window = self.text[max(timed, start - lexicon.LABEL_MAX) : start]
         cut = max((match.end() for match in _CUT.finditer(window)), default=0)
         return window[cut:]
 

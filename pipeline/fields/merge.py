@@ -7,6 +7,7 @@ weakest go first when there are too many.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -60,7 +61,7 @@ def _united(found: Iterable[Candidate]) -> list[Candidate]:
 
 
 def _chosen(found: list[Candidate], wanted: set[FieldType]) -> list[Candidate]:
-    usable = [c for c in found if c.types & wanted]
+    usable = _outside_addresses([c for c in found if c.types & wanted])
     usable.sort(key=lambda c: (-c.weight, c.span))
     kept: list[Candidate] = []
     for candidate in usable[:_CONSIDERED]:
@@ -69,6 +70,20 @@ def _chosen(found: list[Candidate], wanted: set[FieldType]) -> list[Candidate]:
         if not any(_crosses(candidate.span, other.span) for other in kept):
             kept.append(candidate)
     return sorted(kept, key=lambda c: c.span)
+
+
+def _outside_addresses(found: list[Candidate]) -> list[Candidate]:
+    """Without the pieces of hardware addresses: C4:7D:0B:9A:51:F2 holds no name and 9A no current."""
+    addresses = sorted(c.span for c in found if c.form == "mac")
+    if not addresses:
+        return found
+    starts = [span.start for span in addresses]
+
+    def is_piece(span: Span) -> bool:
+        at = bisect_right(starts, span.start)
+        return at > 0 and span != addresses[at - 1] and span.end <= addresses[at - 1].end
+
+    return [c for c in found if not is_piece(c.span)]
 
 
 def _crosses(one: Span, other: Span) -> bool:

@@ -127,8 +127,10 @@ def spans(text: str, found: re.Match[str], has_unit: bool = False) -> Sequence[S
     """The span of a number; of two where "750,12000" may be two; none where it is part of a name."""
     start, end = found.span()
     before = text[start - 1 : start]
-    if before in ("-", *MINUS) and not has_unit and text[start - 2 : start - 1].isalpha():
-        return []  # IS620P-07
+    if before in ("-", *MINUS) and text[start - 2 : start - 1].isalpha():
+        glued = text[start:end].isdigit() and text[end : end + 1].isalpha()
+        if not has_unit or (glued and not text[end + 1 : end + 2].isalpha()):
+            return []  # IS620P-07, P-101A
     body = text[start:end]
     at = body.find(",")
     if at < 0 or body.count(",") > 1 or "." in body:

@@ -26,6 +26,8 @@ _TYPES = frozenset({FieldType.QUANTITY, FieldType.NUMBER})
 UNASKED = 0.15  # weight of a number whose words say it measures what no field of the profile does
 # Symbols that are also words or letters: behind a blank they are units only where nothing says otherwise.
 _ENGLISH = frozenset(("in", "min"))
+# Where a clause ends behind such a letter, it is no word of what follows: `press cycle 12.3 s, peak 170 bar`.
+_CLAUSE_END = re.compile(r"\s*(?:$|[,;)\]}\n]|\.(?:\s|$))")
 _DOUBTFUL = frozenset("in min m h s d g t l L G B N pc ft times events".split())
 
 
@@ -146,7 +148,8 @@ def unit_beside(
     match = _unit_pattern(own).match(line.text, span.end)
     if match is not None:
         unit = match.group("unit")
-        if not (match.group("gap") and unit in _DOUBTFUL and not _agrees(unit, named)):
+        doubtful = match.group("gap") and unit in _DOUBTFUL and not _agrees(unit, named)
+        if not doubtful or (unit not in _ENGLISH and _CLAUSE_END.match(line.text, match.end())):
             return unit
     pair = line.pair_at.get(span.start)
     if pair is None:

@@ -69,6 +69,7 @@ def _date_layouts() -> dict[str, str]:
         "Mdy": weekday
         + rf"(?<![^\W\d_]){month}\s{{1,2}}(?P<d>\d{{1,2}})(?!\d|:)(?:,?\s(?P<y>(?:19|20)\d{{2}})(?!\d|:))?",
         "M-d-y": weekday + rf"(?<![^\W\d_]){month}(?P<ds>[-/])(?P<d>\d{{1,2}})(?P=ds)(?P<y>\d{{4}})(?!\d)",
+        "M/d": rf"(?<![^\W\d_]){month}/(?P<d>\d{{1,2}})",
         "dM": rf"(?P<d>\d{{1,2}})\.?[-/\s]\s?{month}",
         "zh": r"(?:(?P<y>\d{4})\s?年\s?)?(?P<mo>\d{1,2})\s?月\s?(?P<d>\d{1,2})\s?日",
         "compact": r"(?P<y>(?:19|20)\d{2})(?P<mo>0[1-9]|1[0-2])(?P<d>[0-2]\d|3[01])",
@@ -88,17 +89,24 @@ def _time_layouts() -> dict[str, str]:
     }
 
 
-_SEP = r"(?:T|t|\s?[|,;]\s?|[ _:\-/]|\s{2,4}|,\s|\s?\t\s?|\"\s?[,;]\s?\"|\sat\s|\sum\s|\s-\s|\.\s)"
+# Two columns, or two pairs (date=2024-05-15 time=04:18:33), are one time (T2).
+_SEP = (
+    r"(?:T|t|\"?[\s,;]{1,2}(?:time|zeit|uhrzeit)=\"?|"
+    r"\s?[|,;]\s?|[ _:\-/]|\s{2,4}|,\s|\s?\t\s?|\"\s?[,;]\s?\"|\sat\s|\sum\s|\s-\s|\.\s)"
+)
 _BEFORE = r"(?<![A-Za-z0-9_.\-/:])"
 _BEFORE_WORD = r"(?<![A-Za-z0-9.\-/:])"
 _AFTER = r"(?![A-Za-z0-9]|[-/:]\d)"
+
+# E0311 12:00:41.220193: month and day behind the letter of the level, microseconds always.
+_GLOG = r"(?:(?<=^[IWEF])|^)(?P<mo>0[1-9]|1[0-2])(?P<d>0[1-9]|[12]\d|3[01])\s{1,2}(?=\d\d:\d\d:\d\d\.\d{6})"
 
 # date, time; the order matters: the first form that matches at a place has it.
 _JOINED = (
     ("ymd", "hms"), ("num", "hms"), ("dMy", "hms"), ("Mdy", "hms"), ("M-d-y", "hms"), ("zh", "zh"),
     ("zh", "hms"), ("compact", "hms"), ("compact", "packed"), ("ymd", "dots"), ("num", "dots"),
     ("ymd", "dashes"), ("ymd", "packed"), ("ymd", "hm"), ("num", "hm"), ("dMy", "hm"), ("Mdy", "hm"),
-    ("M-d-y", "hm"), ("dM", "hms"), ("short", "packed"), ("short", "hms"), ("ymd", "zh"),
+    ("M-d-y", "hm"), ("dM", "hms"), ("M/d", "hms"), ("short", "packed"), ("short", "hms"), ("ymd", "zh"),
 )  # fmt: skip
 _TURNED = (
     ("hms", "ymd"), ("hms", "num"), ("hms", "dMy"), ("hms", "Mdy"), ("hm", "num"), ("hm", "ymd"),
@@ -118,6 +126,7 @@ def forms() -> Mapping[str, TimeForm]:
         sep = _NEEDS_SEP.get(date, _SEP) if time != "zh" else r"\s?"
         after = r"(?:\s(?P<y2>(?:19|20)\d{2})(?![\d:]))?" if date == "Mdy" else ""
         found.append(_form(f"{date}_{time}", "datetime", dates[date] + sep + times[time] + after))
+    found.append(TimeForm("glog", "datetime", re.compile(_GLOG + times["hms"] + _AFTER, re.IGNORECASE)))
     found.append(_form("clf", "datetime", r"(?P<d>\d{2})/(?P<mon>[A-Za-z]{3})/(?P<y>\d{4}):" + times["hms"]))
     for time, date in _TURNED:
         sep = r"(?:\s{1,2}|\s?[|,;]\s?|\son\s|,\s)"

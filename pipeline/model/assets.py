@@ -12,6 +12,7 @@ from pipeline.model.codes import (
     TAG_SHAPE,
     is_class_word,
     is_key_value,
+    is_model,
     level_words,
     starts_message,
 )
@@ -24,7 +25,7 @@ _USER_WORD = re.compile(
 _ASSET_FORM = {
     "known": 6.0, "place": 1.8, "path": 1.6, "class_number": 1.2, "key": 1.0, "han": 0.8, "mac": 0.6,
     "level": 0.4, "led": 0.4, "last": 0.4, "host": 0.3, "quoted": 0.3, "named_number": 0.2, "tag": 0.0,
-    "ip": -0.5, "cell": -0.6, "part": -0.8, "object_key": -0.8, "called": -1.0,
+    "ip": -0.5, "cell": -0.6, "part": -0.8, "object_key": -0.8, "called": -1.0, "subject": -1.2,
 }  # fmt: skip
 # D1: a component before a unit, a unit before a host. The last word of the key tells which it is.
 _KEYS = {
@@ -50,6 +51,7 @@ _INTERFACE = re.compile(
     r"[A-Za-z]{2,20}-?\d{1,3}(?:/\d{1,3}){1,3}|(?:eth|ether|enp|ens|wlan|can|br|bond|tty|ttyS|ttyUSB|i2c-|spi|usb|nvme|mmcblk|md|hci|"
     r"lo|thermal_zone)\d{1,2}\w{0,4}|sd[a-z]\d?"
 )
+_HEX = re.compile(r"#?(?:0[xX]|16#)[0-9A-Fa-f]+")
 _HOST_PORT = re.compile(r"[\w.\-]{3,}:\d{2,5}")
 _PEER = re.compile(r"(?:from|to|tcp|peer|with|in|->|connect|von|来自)[\s(\[:]{0,2}$", re.IGNORECASE)
 _PROTOCOL = re.compile(r"[A-Za-z]+/\d\.\d|I/O|[A-Z]/\S+", re.IGNORECASE)
@@ -74,6 +76,8 @@ def asset(seen: Scene, candidate: Candidate) -> float:
     if form != "known":
         score += _shape(raw, form) + _place(seen, candidate, form) + _rank(seen, candidate, form)
     pair = seen.line.pair_at.get(candidate.span.start)
+    if form == "class_number" and pair is not None and pair.last_word in _KEYS:
+        score += 0.4
     if form == "key" and pair is not None:
         score += _KEYS.get(pair.last_word, 0.0) - (1.4 if raw.isdigit() and len(raw) < 4 else 0.0)
         prose = (
@@ -96,6 +100,7 @@ def _is_no_name(seen: Scene, candidate: Candidate, raw: str) -> bool:
         (measured and candidate.form != "class_number")
         or units.lookup(raw) is not None
         or _NO_EQUIPMENT.fullmatch(raw) is not None
+        or (_HEX.fullmatch(raw) is not None and candidate.form != "key")
         or candidate.form == "mnemonic"
         or is_key_value(raw)
         or _PROTOCOL.fullmatch(raw) is not None
@@ -150,6 +155,10 @@ def _place(seen: Scene, candidate: Candidate, form: str) -> float:
         score -= 1.6
     if form in ("tag", "led") and starts_message(seen, candidate):
         score += 0.4
+        if CODE_SHAPE.fullmatch(candidate.span.of(seen.text)) and is_model(seen, candidate):
+            score += 2.6
+        if any(other.form == "class_number" and other.weight > 0.5 for other in seen.candidates):
+            score -= 0.4  # D1: its part is more specific
     if candidate.form == "ip" and _PEER.search(before):
         score += 0.8  # D6
     if seen.is_echo:

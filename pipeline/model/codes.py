@@ -31,19 +31,32 @@ _ADDRESS_WORD = re.compile(
 _CODE_FORM = {
     "known": 6.0, "mnemonic": 3.0, "spn_fmi": 3.0, "class_number": 2.5, "status_name": 1.8,
     "errno_name": 1.8, "http_status": 1.0, "leading": 0.3, "leading_caps": 0.2, "labelled": 0.0, "hex": -0.1,
-    "parenthesised": -0.2, "event_number": -0.6, "constant": -0.6, "letters_digits": -0.6, "negative": -0.8,
+    "parenthesised": -0.2, "event_number": -0.6, "column": -0.6, "dotted": -0.4, "lettered": -2.6, "mixed": -1.6, "constant": -0.6, "letters_digits": -0.6, "negative": -0.8,
     "hex_pair": -1.0, "field_word": -1.0, "digits_dashed": -1.5, "short_tag": -1.6,
 }  # fmt: skip
 # E1023, F30002, A07910, KSS00276: a code's letters with three digits or more; a tag has a hyphen or fewer
 # digits.
-CODE_SHAPE = re.compile(r"[A-Z]{1,4}\d{3,6}|[EFAW]-?\d{2,5}|[A-Z]\d{2,4}[A-Z]\d{1,3}|[A-Z]{3,5}-\d{3}")
-TAG_SHAPE = re.compile(r"[A-Z]{1,5}\d{0,2}-\d{1,5}[A-Z]?|[A-Z]{2,6}\d{1,2}|[A-Za-z]+[-_]?\d{1,2}[A-Z]?")
+CODE_SHAPE = re.compile(
+    r"[A-Z]{1,4}\d{3,6}|[A-Z]{2,4}-\d{5,6}|(?:ALM|ERR|AL|FLT)[-.]\d{1,5}(?:\.\d{1,3})?|[A-Z]{3,8}\d{3,5}[A-Z]"
+    r"|[EFAW]-?\d{2,5}|[A-Z]\d{2,4}[A-Z]\d{1,3}|[A-Z]{3,5}-\d{3}"
+)
+    r"[A-Z]{1,4}\d{3,6}|[A-Z]{2,4}-\d{5,6}|(?:ALM|ERR|AL|FLT)[-.]\d{1,5}(?:\.\d{1,3})?|[A-Z]{3,8}\d{3,5}[A-Z]|[EFAW]-?\d{2,5}|[A-Z]\d{2,4}[A-Z]\d{1,3}|[A-Z]{3,5}-\d{3}"
+)
+TAG_SHAPE = re.compile(
+    r"[A-Z]{2,6}-[A-Z]|[A-Z]{1,5}\d{0,2}-\d{1,5}[A-Z]?|[A-Z]{2,6}\d{1,2}|[A-Za-z]+[-_]?\d{1,2}[A-Z]?"
+)
 
 
 _CLASS_AND_NUMBER = re.compile(r"[^\W\d_]{3,}[:#]\d{1,3}")
 _FAULT_CLASS = re.compile(r"(?:alarm|error|err|fault|warning|warn|trip|fehler|event):", re.IGNORECASE)
 # A code has a digit, but for constants and mnemonics: what else stands behind "error" is prose.
-_WORDY_FORMS = frozenset(["known", "mnemonic", "constant", "errno_name", "status_name", "leading_caps"])
+_WORDY_FORMS = frozenset(
+    ["known", "mnemonic", "lettered", "constant", "errno_name", "status_name", "leading_caps"]
+)
+# A constant that says what went wrong: AUTHENTICATION_FAILED; others name parts of a program.
+_TELLING = re.compile(
+    r"FAIL|ERR|FAULT|TIMEOUT|INVALID|DENIED|REFUSED|LOST|REJECT|ABRT|ABORT|UNREACH|ILLEGAL|MISMATCH"
+)
 _STATE_WORD = re.compile(
     r"(?:status|state|result|event|message|reason|quality)(?:_?code|id)?[\"']?[\s:=]{1,3}[\"']?$",
     re.IGNORECASE,
@@ -88,14 +101,19 @@ def _code_shape(seen: Scene, candidate: Candidate, raw: str, form: str) -> float
     score = 0.0
     if form == "letters_digits":
         score += 1.6 if CODE_SHAPE.fullmatch(raw) else -0.6
+        boxed = seen.before(candidate).endswith("[") and seen.after(candidate).startswith("]")
+        score += 1.2 if CODE_SHAPE.fullmatch(raw) and boxed else 0.0
         score += 0.8 if CODE_SHAPE.fullmatch(raw) and starts_message(seen, candidate) else 0.0
+        score -= 2.0 if is_model(seen, candidate) else 0.0
+    if form == "constant" and _TELLING.search(raw):
+        score += 1.0
     if form == "event_number" and candidate.span.start <= 2:
         score += 1.2
     if form == "hex":
         score += 0.4 if 5 <= len(raw) <= 10 else -1.0 if len(raw) > 12 else 0.0
         score += 1.2 if starts_message(seen, candidate) or raw.startswith("16#") else 0.0
         score += 1.2 if seen.before(candidate).endswith("(") else 0.0
-    if FieldType.ASSET in candidate.types and form not in ("letters_digits", "constant"):
+    if FieldType.ASSET in candidate.types and form not in ("letters_digits", "constant", "hex"):
         score -= 0.7
     return score
 
@@ -115,6 +133,40 @@ def _code_place(seen: Scene, candidate: Candidate) -> float:
         for other in seen.candidates
     )  # fmt: skip
     return score - (2.5 if inside else 0.0)  # E1: the class stays with its number
+
+
+_MAKER = re.compile(r"\W{0,8}(?:[A-Z][A-Za-z]{2,20}\s){1,2}")
+_PADDED = re.compile(r"[A-Z]0\d{3,}")  # PSU0800: models do not begin with a zero
+_LEVEL_NEXT = re.compile(r"\s{1,2}\[?([^\W\d_]{3,12})")
+
+
+def is_model(seen: Scene, candidate: Candidate) -> bool:
+    """A model or a name at the start of the message, with the name, code or level of another right behind it:
+    `ATV320 Pumpe 2 ...`, `TNC640 0x8007001E ...`, `X20CP1585 ERROR ...`. F30002 has one letter: a code.
+    """
+    raw = candidate.span.of(seen.text)
+    if not starts_message(seen, candidate):
+        before = seen.untimed(candidate.span.start)
+        return _MAKER.fullmatch(before) is not None and _may_be_maker(before.split()[-1].lower())
+    if raw[1:2].isdigit() or _PADDED.search(raw):
+        return False
+    level = _LEVEL_NEXT.match(seen.text, candidate.span.end)
+    if level is not None and level.group(1).lower() in level_words():
+        return True
+    at = candidate.span.end + 1
+    return seen.text[at - 1 : at] == " " and any(
+        other.span.start == at
+        and other.weight >= 0.35
+        and other.form not in ("named_number", "led", "last", "subject")
+        for other in seen.candidates
+        if not other.types.isdisjoint((FieldType.CODE, FieldType.ASSET))
+    )
+
+
+def _may_be_maker(word: str) -> bool:
+    return (
+        not is_class_word(word) and word not in level_words() and word not in lexicon.words("codes", "words")
+    )
 
 
 def starts_message(seen: Scene, candidate: Candidate) -> bool:

@@ -143,7 +143,7 @@ def _quantity(seen: Scene, candidate: Candidate, name: str, config: FieldConfig,
 
 
 _LETTER_KEY = re.compile(r"(?<![^\W\d_])[A-Za-z]\d{0,2}[\"']?\s?[=:：]\s{0,2}[\"']?[-+]?$")
-_LONE_LETTER = re.compile(r"(?<![^\W\d_])[A-Za-z](?![^\W\d_])")
+_LONE_LETTER = re.compile(r"(?<![^\W\d_])[A-Za-z](?:(?![^\W\d_])|(?<=[A-Z])(?=[A-Z][a-z]))")
 _NAME_BEFORE = re.compile(r"[^\W\d_][-_#]?$|\w[-#]$|(?<![A-Za-z])\d[.:/]$")
 _KEY_AFTER = re.compile(r"[\"']?\s?[:=](?!\S*/)")
 
