@@ -31,7 +31,8 @@ _ADDRESS_WORD = re.compile(
 _CODE_FORM = {
     "known": 6.0, "mnemonic": 3.0, "spn_fmi": 3.0, "class_number": 2.5, "status_name": 1.8,
     "errno_name": 1.8, "http_status": 1.0, "leading": 0.3, "leading_caps": 0.2, "labelled": 0.0, "hex": -0.1,
-    "parenthesised": -0.2, "event_number": -0.6, "column": -0.6, "dotted": -0.4, "lettered": -2.6, "mixed": -1.6, "constant": -0.6, "letters_digits": -0.6, "negative": -0.8,
+    "parenthesised": -0.2, "dotted": -0.4, "event_number": -0.6, "column": -0.6, "constant": -0.6,
+    "letters_digits": -0.6, "negative": -0.8, "mixed": -1.6, "lettered": -2.6,
     "hex_pair": -1.0, "field_word": -1.0, "digits_dashed": -1.5, "short_tag": -1.6,
 }  # fmt: skip
 # E1023, F30002, A07910, KSS00276: a code's letters with three digits or more; a tag has a hyphen or fewer
@@ -39,8 +40,6 @@ _CODE_FORM = {
 CODE_SHAPE = re.compile(
     r"[A-Z]{1,4}\d{3,6}|[A-Z]{2,4}-\d{5,6}|(?:ALM|ERR|AL|FLT)[-.]\d{1,5}(?:\.\d{1,3})?|[A-Z]{3,8}\d{3,5}[A-Z]"
     r"|[EFAW]-?\d{2,5}|[A-Z]\d{2,4}[A-Z]\d{1,3}|[A-Z]{3,5}-\d{3}"
-)
-    r"[A-Z]{1,4}\d{3,6}|[A-Z]{2,4}-\d{5,6}|(?:ALM|ERR|AL|FLT)[-.]\d{1,5}(?:\.\d{1,3})?|[A-Z]{3,8}\d{3,5}[A-Z]|[EFAW]-?\d{2,5}|[A-Z]\d{2,4}[A-Z]\d{1,3}|[A-Z]{3,5}-\d{3}"
 )
 TAG_SHAPE = re.compile(
     r"[A-Z]{2,6}-[A-Z]|[A-Z]{1,5}\d{0,2}-\d{1,5}[A-Z]?|[A-Z]{2,6}\d{1,2}|[A-Za-z]+[-_]?\d{1,2}[A-Z]?"
