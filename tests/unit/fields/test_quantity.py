@@ -38,6 +38,12 @@ Offered = Callable[..., dict[str, Candidate]]
         ('{"temp_in":31.2}', "31.2", None, None),
         ("Ibat=-62.5 t=1700454500", "-62.5", None, None),
         ("oil temperature 58 in zone 2", "58", None, None),
+        # The clause ends behind it: no word of what follows.
+        ("pressure test took 12.3 s", "12.3", "s", "duration"),
+        ("pressure test 12.3 s, peak 170 bar", "12.3", "s", "duration"),
+        ("pressure test (12.3 s) passed", "12.3", "s", "duration"),
+        ("current ramp done after 4.1 s.", "4.1", "s", "duration"),
+        ("pressure 12.3 s tarted", "12.3", None, None),
     ],
 )
 def test_unit_and_dimension(
@@ -68,6 +74,27 @@ def test_a_neighbours_unit_is_not_borrowed(offered: Offered) -> None:
 )
 def test_what_the_words_say(offered: Offered, line: str, raw: str, named: str) -> None:
     assert offered(line)[raw].named == named
+
+
+MACHINES = ["press", "boiler", "nozzle", "spindle", "amplifier", "Kessel"]
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_a_machine_says_nothing_of_a_number_beyond_other_words(offered: Offered, machine: str) -> None:
+    """Though it is called like something that is measured."""
+    for line in (
+        f"{machine}7 cycle complete 12.3 s",
+        f"{machine} 7 cycle complete 12.3",
+        f"INFO {machine}-04 ready after 12.3",
+        f"{machine} started, cycle 12.3",
+    ):
+        found = offered(line)
+        assert "12.3" not in found or (found["12.3"].named, found["12.3"].dimension) in (
+            (None, None),
+            (None, "duration"),
+        )
+    for line in (f"{machine} 12.3", f"{machine}: 12.3", f'{{"{machine}": 12.3}}'):
+        assert offered(line)["12.3"].named is not None
 
 
 def test_setpoints_weigh_less_than_what_is_measured(offered: Offered) -> None:
