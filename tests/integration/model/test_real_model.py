@@ -65,8 +65,9 @@ def test_verdicts_are_the_same_alone_in_company_and_after_another_profile(reader
 
 
 RESTARTED = """
-import json, resource, sys
+import json, sys
 from model_fakes import LABELS, PROFILE
+from pipeline.model.memory import peak_rss_mb
 from pipeline.model.options import ModelConfig
 from pipeline.model.reader import ModelReader
 from pipeline.telemetry import configure_logging
@@ -81,7 +82,7 @@ verdicts = [plain(verdict) for verdict in reader.read(lines, PROFILE, LABELS)]
 long = "pump 7 temp 81.5 °C " + "word after word " * 1000
 reader.read([long], PROFILE, LABELS)
 reader.close()
-print(json.dumps({"verdicts": verdicts, "peak_kb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}))
+print(json.dumps({"verdicts": verdicts, "peak_mb": peak_rss_mb()}))
 """
 
 
@@ -109,7 +110,7 @@ def test_a_restart_gives_the_same_bits(restarted: list[tuple[dict[str, Any], str
 
 
 def test_peak_memory_with_the_model_loaded(restarted: list[tuple[dict[str, Any], str]]) -> None:
-    assert all(report["peak_kb"] / 1024 <= PEAK_MB for report, _ in restarted)
+    assert all(report["peak_mb"] <= PEAK_MB for report, _ in restarted)
 
 
 def test_llama_cpp_writes_nothing_of_its_own_to_stderr(restarted: list[tuple[dict[str, Any], str]]) -> None:
@@ -161,9 +162,12 @@ def test_a_routine_line_stays_routine_whatever_it_says_of_itself(reader: ModelRe
     assert reader.read([told], SMALL, LABELS)[0].severity.label == rules.severity.label
 
 
-def test_the_reader_is_named_by_the_file_and_reads_with_the_model(reader: ModelReader) -> None:
+def test_the_reader_is_named_by_the_merged_file_and_reads_with_the_model(
+    runtime: LlamaRuntime, reader: ModelReader
+) -> None:
     verdict = reader.read(LINES[:1], SMALL, LABELS)[0]
-    assert reader.name == verdict.extraction.reader == f"model:{DEFAULT_SHA256[:12]}"
+    assert runtime.tuned and runtime.digest != DEFAULT_SHA256
+    assert reader.name == verdict.extraction.reader == f"model:{runtime.digest[:12]}"
     assert verdict.extraction.tier is Tier.MODEL
     assert not verdict.notes
 
