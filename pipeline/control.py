@@ -2,7 +2,8 @@
 
 One writer owns the store (DESIGN §3), so everything that changes something is sent to the service over a
 unix socket. The protocol is one JSON object a line: `{"command": "review.approve", "args": {...}}` is
-answered by `{"ok": true, "result": ...}` or `{"ok": false, "error": "..."}`. The socket is readable by its
+answered by `{"ok": true, "result": ...}` or `{"ok": false, "error": "..."}`, with `"refused": true` when the
+request does not fit. The socket is readable by its
 owner's group only.
 """
 
@@ -19,7 +20,7 @@ from typing import Any
 
 import structlog
 
-from schemas.errors import AndonError
+from schemas.errors import AndonError, RequestError
 
 log = structlog.get_logger(__name__)
 
@@ -77,6 +78,8 @@ class ControlServer:
             request = json.loads(line)
             handler = self.handlers[request["command"]]
             return {"ok": True, "result": await handler(**request.get("args", {}))}
+        except RequestError as error:
+            return {"ok": False, "error": str(error), "refused": True}
         except AndonError as error:
             return {"ok": False, "error": str(error)}
         except (KeyError, TypeError, ValueError, RecursionError) as error:
@@ -95,7 +98,8 @@ async def _send(writer: asyncio.StreamWriter, answer: dict[str, object]) -> None
 def call(path: Path, command: str, **args: object) -> Any:
     """Send one command to the running service and return its result.
 
-    Raises ServiceNotRunning when nobody listens, AndonError with the service's own words when it refuses.
+    Raises ServiceNotRunning when nobody listens, RequestError or AndonError with the service's own words when
+    it refuses.
     """
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(ANSWER_S)
@@ -111,5 +115,6 @@ def call(path: Path, command: str, **args: object) -> Any:
         except (OSError, ValueError) as error:
             raise AndonError(f"the service at {path} ended before it had answered ({error})") from error
     if not answer.get("ok"):
-        raise AndonError(str(answer.get("error", "the service closed the connection without an answer")))
+        kind = RequestError if answer.get("refused") else AndonError
+        raise kind(str(answer.get("error", "the service closed the connection without an answer")))
     return answer["result"]

@@ -1,6 +1,7 @@
 """Every exception andon raises on purpose.
 
     AndonError
+    ├── RequestError           what was asked does not fit; whoever asked has to ask otherwise
     ├── ConfigError            the site file is wrong; carries every Issue found, each with its line
     ├── SecretError            a secret's file or credential cannot be read
     ├── EvalError              a file of labelled lines cannot be used; names file and line
@@ -50,6 +51,10 @@ class Issue:
 
 class AndonError(Exception):
     """Base of every error andon raises on purpose. The message tells the user what to do next."""
+
+
+class RequestError(AndonError):
+    """What was asked does not fit: there is no such name or number, or the value is not allowed."""
 
 
 class ConfigError(AndonError):

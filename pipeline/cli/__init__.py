@@ -11,9 +11,9 @@ from typing import Annotated
 import typer
 
 from pipeline.cli import bench, db, demo, evaluation, model, patterns, review, run, site, status
-from pipeline.cli.output import COULD_NOT_RUN, complain
+from pipeline.cli.output import COULD_NOT_RUN, EXIT_CODES, USAGE, complain
 from pipeline.telemetry import configure_logging
-from schemas.errors import AndonError
+from schemas.errors import AndonError, RequestError
 
 app = typer.Typer(
     name="andon",
@@ -30,7 +30,11 @@ def _version(asked: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
+# \b keeps click from filling the lines.
+_EPILOG = "\b\nExit codes:\n" + "\n".join(f"  {code}  {meaning}" for code, meaning in EXIT_CODES.items())
+
+
+@app.callback(epilog=_EPILOG)
 def andon(
     version: Annotated[
         bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=_version)
@@ -59,6 +63,9 @@ def main() -> None:
     """Entry point of the `andon` command: errors we raise on purpose end in one line and an exit code."""
     try:
         app()
+    except RequestError as error:
+        complain(str(error))
+        sys.exit(USAGE)
     except AndonError as error:
         complain(str(error))
         sys.exit(COULD_NOT_RUN)

@@ -1,5 +1,5 @@
-"""How commands speak: tables for people, one JSON object a line for programs, errors on stderr, one exit
-code each."""
+"""How commands speak: tables for people, one JSON object a line for programs, errors on stderr, and one table
+of exit codes for all."""
 
 from __future__ import annotations
 
@@ -18,6 +18,14 @@ WELL = 0
 FOUND_WRONG = 1
 USAGE = 2
 COULD_NOT_RUN = 3
+
+# Of every command; `andon --help` and the README say the same.
+EXIT_CODES = {
+    WELL: "well",
+    FOUND_WRONG: "what was looked at is not well: a wrong site file (check), a damaged store (db check)",
+    USAGE: "the call does not fit: an unknown option, name or number, or a value that is not allowed",
+    COULD_NOT_RUN: "could not run: a file missing or in the way, a store in use, a site file with errors",
+}
 
 JsonFlag = Annotated[
     bool, typer.Option("--json", help="One JSON object a line on stdout, and nothing else there.")

@@ -10,7 +10,7 @@ from typing import Any
 from pipeline.fields import FieldConfig, Labels, Profile
 from pipeline.patterns import PERSON, SHARED, FieldPlan, Lesson, Plan, Trust, learn, sign
 from pipeline.stages.judge import Judged
-from schemas.errors import AndonError
+from schemas.errors import RequestError
 from schemas.events import LogLine
 from schemas.extraction import Choice, Extraction, FieldValue, Null, Severity, Span, Tier, Transition
 
@@ -18,7 +18,7 @@ from schemas.extraction import Choice, Extraction, FieldValue, Null, Severity, S
 NULLS = (Null.ABSENT, Null.BAD)
 
 
-class ReviewRefused(AndonError):
+class ReviewRefused(RequestError):
     """The answer cannot be taken as it is; the message says what to change."""
 
 

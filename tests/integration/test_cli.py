@@ -343,7 +343,7 @@ def test_the_book_is_shown(tmp_path: Path) -> None:
     assert len(well("patterns", "list", path, "--limit", "1", "--json").records) == 1
     assert "taught by" in well("patterns", "list", path).out
     missing = andon("patterns", "show", path, "77")
-    assert missing.code == 1 and "there is no pattern 77" in missing.err
+    assert missing.code == 2 and "there is no pattern 77" in missing.err
 
 
 def work_the_queue(path: Path) -> None:
@@ -357,16 +357,16 @@ def work_the_queue(path: Path) -> None:
     approved = well("review", "approve", path, hot, "--as", "ada", "--json").record
     assert approved["answered"] == 3
     refused = andon("review", "correct", path, widget, "--set", "device=robot9", "--severity", "error")
-    assert refused.code == 3 and "'robot9' does not stand in the line" in refused.err
+    assert refused.code == 2 and "'robot9' does not stand in the line" in refused.err
     corrected = well(
         "review", "correct", path, widget, "--set", "device=widget", "--severity", "error", "--json"
     )
     assert corrected.record["answered"] == 2
     well("review", "reject", path, gadget, "--why", "a joke", "--as", "ada")
     again = andon("review", "reject", path, gadget, "--why", "a joke")
-    assert again.code == 3 and "is rejected by ada already" in again.err
+    assert again.code == 2 and "is rejected by ada already" in again.err
     missing = andon("review", "show", path, "777")
-    assert missing.code == 3 and "there is no question 777" in missing.err
+    assert missing.code == 2 and "there is no question 777" in missing.err
     assert "nothing to review" in well("review", "list", path).out
 
     counts = well("status", path, "--json").record["counts"]

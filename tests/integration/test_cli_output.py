@@ -11,6 +11,7 @@ import typer.main
 from andon import andon, well
 
 from pipeline.cli import app
+from pipeline.cli.output import EXIT_CODES
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.slow]
 
@@ -44,8 +45,8 @@ CALLS: dict[str, list[str]] = {
     "db backup": ["quiet.yaml", "copy.db"],
     "db check": ["quiet.yaml"],
 }
-# It reports nothing: what it has to say is its log.
-SILENT = {"run"}
+# It reports nothing: what it has to say is its log. Tuning takes an hour, and has tests of its own.
+NOT_HERE = {"run", "model tune"}
 
 
 def commands(command: Any, path: tuple[str, ...] = ()) -> list[str]:
@@ -70,7 +71,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_every_command_is_called_here() -> None:
-    assert set(commands(typer.main.get_command(app))) == {*CALLS, *SILENT}
+    assert set(commands(typer.main.get_command(app))) == {*CALLS, *NOT_HERE}
 
 
 @pytest.mark.model
@@ -86,6 +87,13 @@ def test_people_do_not_read_logs_either(folder: Path) -> None:
     ran = well("check", "site.yaml", "--connect", cwd=folder)
     assert [line for line in ran.out.splitlines() if not line.startswith("site.yaml:")] == []
     assert (ran.out.splitlines()[-1], ran.err) == ("site.yaml: well", "")
+
+
+def test_help_and_readme_tell_every_exit_code(repository: Path) -> None:
+    told, readme = andon("--help").out, (repository / "README.md").read_text(encoding="utf-8")
+    for code, meaning in EXIT_CODES.items():
+        assert f"{code}  {meaning}" in told
+        assert f"| {code} | {meaning} |" in readme
 
 
 def test_the_version_is_told() -> None:

@@ -15,7 +15,7 @@ from consumer import until
 
 from pipeline import control
 from pipeline.control import ControlServer, ServiceNotRunning, call
-from schemas.errors import AndonError
+from schemas.errors import AndonError, RequestError
 
 
 async def _add(a: int, b: int = 1) -> int:
@@ -26,6 +26,10 @@ async def _refuse() -> None:
     raise AndonError("question 7 is approved by ada already")
 
 
+async def _misfit() -> None:
+    raise RequestError("there is no question 7")
+
+
 async def _break() -> None:
     raise RuntimeError("a bug")
 
@@ -34,7 +38,7 @@ async def _odd() -> str:
     return "\udcff\u2028 é 温度"
 
 
-HANDLERS = {"add": _add, "refuse": _refuse, "break": _break, "odd": _odd}
+HANDLERS = {"add": _add, "refuse": _refuse, "misfit": _misfit, "break": _break, "odd": _odd}
 
 
 @pytest.fixture
@@ -118,6 +122,14 @@ async def test_a_command_over_the_limit_is_refused(path: Path) -> None:
     (answer,) = await raw(path, b"x" * (control.REQUEST_MAX * 2 + 1))
     assert answer == {"ok": False, "error": f"a command has at most {control.REQUEST_MAX} bytes"}
     assert await ask(path, "add", a=1) == 2
+
+
+async def test_a_request_that_does_not_fit_is_told_from_one_that_could_not_be_done(path: Path) -> None:
+    with pytest.raises(RequestError, match="no question 7"):
+        await ask(path, "misfit")
+    with pytest.raises(AndonError, match="approved by ada already") as caught:
+        await ask(path, "refuse")
+    assert not isinstance(caught.value, RequestError)
 
 
 async def test_a_caller_that_leaves_harms_nobody(path: Path) -> None:
