@@ -69,6 +69,11 @@ def recognise(line: Line, profile: Profile | None = None) -> Iterator[Candidate]
                 yield Candidate(Span(*match.span()), _TYPES, weight=1.0, form="known")
 
 
+def addresses(text: str) -> list[Span]:
+    """The hardware addresses of a line, in its order."""
+    return [Span(*match.span()) for match in _MAC.finditer(text)]
+
+
 def _all(line: Line) -> Found:
     yield from _keyed(line)
     yield from _objects(line)

@@ -150,7 +150,7 @@ def _chinese() -> tuple[tuple[re.Pattern[str], float], ...]:
     ends, nouns = lexicon.alternatives(lists["zh_endings"]), lexicon.alternatives(lists["zh_nouns"])
     bodies = (
         (
-            rf"(?:\d{{1,4}}(?:kV|千伏)\s?)?[A-Z0-9]{{1,6}}(?:段|号|#)?[{HAN}]{{0,8}}?"
+            rf"(?<![A-Za-z0-9.\-])(?:\d{{1,4}}(?:kV|千伏)\s?)?[A-Z0-9]{{1,6}}(?:段|号|#)?[{HAN}]{{0,8}}?"
             rf"(?:{ends})(?![{HAN}]{{0,2}}号)", 0.7
         ),
         (

@@ -232,7 +232,8 @@ class Line:
         end = start
         while end < len(text) and end - start < VALUE_MAX and text[end] not in _VALUE_STOP:
             end += 1
-        value = self.trim(start, end)
+        written = text[start:end].lower() in lexicon.words("sentinels", "words")  # "****" is no punctuation
+        value = Span(start, end) if written else self.trim(start, end)
         if value is None:
             return None
         stop = _PHRASE_END.search(text, start, min(len(text), start + PHRASE_MAX))

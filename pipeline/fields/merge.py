@@ -37,7 +37,7 @@ def candidates(line_text: str, profile: Profile | None = None) -> list[Candidate
     for recogniser in (quantity, code, asset, choice, text):
         found.extend(recogniser.recognise(line, profile))
     wanted = {config.type for config in profile.fields.values()} if profile is not None else set(FieldType)
-    return _chosen(_united(found), wanted)
+    return _chosen(_outside(_united(found), asset.addresses(line_text)), wanted)
 
 
 def _united(found: Iterable[Candidate]) -> list[Candidate]:
@@ -61,7 +61,7 @@ def _united(found: Iterable[Candidate]) -> list[Candidate]:
 
 
 def _chosen(found: list[Candidate], wanted: set[FieldType]) -> list[Candidate]:
-    usable = _outside_addresses([c for c in found if c.types & wanted])
+    usable = [c for c in found if c.types & wanted]
     usable.sort(key=lambda c: (-c.weight, c.span))
     kept: list[Candidate] = []
     for candidate in usable[:_CONSIDERED]:
@@ -72,18 +72,15 @@ def _chosen(found: list[Candidate], wanted: set[FieldType]) -> list[Candidate]:
     return sorted(kept, key=lambda c: c.span)
 
 
-def _outside_addresses(found: list[Candidate]) -> list[Candidate]:
+def _outside(found: list[Candidate], addresses: list[Span]) -> list[Candidate]:
     """Without the pieces of hardware addresses: C4:7D:0B:9A:51:F2 holds no name and 9A no current."""
-    addresses = sorted(c.span for c in found if c.form == "mac")
-    if not addresses:
-        return found
     starts = [span.start for span in addresses]
 
     def is_piece(span: Span) -> bool:
         at = bisect_right(starts, span.start)
         return at > 0 and span != addresses[at - 1] and span.end <= addresses[at - 1].end
 
-    return [c for c in found if not is_piece(c.span)]
+    return [c for c in found if not is_piece(c.span)] if addresses else found
 
 
 def _crosses(one: Span, other: Span) -> bool:

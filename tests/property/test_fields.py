@@ -220,3 +220,35 @@ def test_a_value_and_its_unit_are_found_in_json(value: float, unit: str) -> None
     raw = json.dumps(value)
     found = {candidate.span.of(line): candidate for candidate in candidates(line)}
     assert found[raw].unit == unit
+
+
+HEX = st.integers(0, 255).map("{:02X}".format)
+
+
+@given(MACHINE, st.lists(HEX, min_size=6, max_size=6).map(":".join), MACHINE)
+def test_a_hardware_address_is_one_name_and_holds_no_value(left: str, address: str, right: str) -> None:
+    line = f"{left} {address} {right}"
+    start = len(left) + 1
+    for candidate in candidates(line):
+        span = candidate.span
+        inside = start <= span.start and span.end <= start + len(address)
+        assert not inside or span == Span(start, start + len(address))
+
+
+@given(st.sampled_from(["A", "V", "C", "K"]), st.integers(10, 999), st.sampled_from(["P", "TIC", "AB"]))
+def test_digits_of_a_tag_measure_nothing(unit: str, digits: int, letters: str) -> None:
+    line = f"{letters}-{digits}{unit} stopped"
+    assert not any(FieldType.QUANTITY in candidate.types for candidate in candidates(line))
+
+
+@given(
+    st.sampled_from(["nan", "---", "????", "****", "k.A.", "n/a", "-127"]),
+    st.sampled_from(["=", ": ", " = "]),
+)
+def test_what_stands_for_no_value_is_never_one(raw: str, mark: str) -> None:
+    line = f"pump_2 temperature{mark}{raw} ok"
+    found = [c for c in candidates(line) if c.span.of(line) == raw and FieldType.QUANTITY in c.types]
+    assert found
+    assert all(c.bad for c in found)
+    context = replace(CONTEXT, unit="°C")
+    assert all(normalise(line, c.span, CONFIGS[1], context).null is Null.BAD for c in found)

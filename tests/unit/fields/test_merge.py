@@ -43,7 +43,9 @@ HOSTILE = [
     '"a":1,', "1 V ", "温", "1月", "A1-", "error ", "error:", "fan 2 ", "12:", "12:34:56 ", " ", "\t", "1e",
     "a.b.", "20240101", "-1 ", "%A-1-", "a/", "@", "E", "unit 1 ", "1号", "上午", "Jan 1 ", "Mon ", "16# ",
     "\ud800", "\x00", "SPN 1 ", "error QQ=f1: ", "to a ", "AB_", "A:1 ", "BadAbc", "Main feed ", "(1)", "1-1",
-    "x;", "|1|", "a-b_c.",
+    "x;", "|1|", "a-b_c.", "Aa ", "Aaa 1 ", "A1 Aaa ", "Fehler AB ", "a(1,", "12.AB.34 ",
+    "date=2024-01-02 time=",
+    "C4:7D:0B:9A:51:F2 ", "温度A-1", "1#水泵 ", "k.A. ", "T=**** ",
 ]  # fmt: skip
 SHORT, LONG = 1_024, 8_192
 LONGEST = 16_384  # the longest line that is read at all
