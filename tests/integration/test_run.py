@@ -1,4 +1,4 @@
-"""`andon run` on a file that ends (it waits for the model, reads everything, and ends by itself), and where it
+"""`andon run` on a file that ends: it waits for the model, reads everything, and ends by itself. And where it
 cannot run."""
 
 from __future__ import annotations
