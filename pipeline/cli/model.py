@@ -209,11 +209,15 @@ def _row(finding: Finding, bound: str) -> dict[str, Any]:
         "error_rate": percent(shown["error_rate"]),
         bound: percent(finding.upper),
         "coverage": percent(shown["coverage"]),
-        "result": "certified" if certified else f"at {finding.counts.threshold:g}: {_why(finding)}",
+        "result": "certified" if certified else f"figures at {finding.counts.threshold:g}; {_why(finding)}",
     }
 
 
 def _why(finding: Finding) -> str:
+    settled = finding.settled
     if finding.status is Status.TOO_FEW:
-        return f"too few lines ({finding.lines}; {finding.needed} right ones would do)"
-    return "too many errors even where it is surest"
+        return f"too few sure lines ({settled.accepted}; {finding.needed} right ones would do)"
+    wrong = f"{settled.errors} of the {settled.accepted} surest lines are wrong"
+    if finding.needed is None:
+        return f"{wrong}, more than asked for"
+    return f"{wrong} (in {finding.needed} that would do)"

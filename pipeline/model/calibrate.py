@@ -137,39 +137,44 @@ class Curve:
         )
 
 
-def certify(curve: Curve, goal: Goal) -> tuple[Status, Counts | None]:
+def certify(curve: Curve, goal: Goal) -> tuple[Status, Counts]:
     """The loosest threshold that is proved to keep the goal, by fixed-sequence testing from the strictest.
 
-    Of thresholds that accept the same answers it is the strictest: nothing was seen between them. None with
-    the reason when there is none: too few lines for any proof, or too many errors among them.
+    Of thresholds that accept the same answers it is the strictest: nothing was seen between them. When there
+    is none: the strictest that was tested, which had too many errors, or the loosest, which too few lines
+    reach for any proof.
     """
-    chosen, tested, least = None, False, max(goal.lines, START * curve.lines)
+    loosest = curve.at(GRID[-1])
+    chosen, least = None, max(goal.lines, START * loosest.accepted)
     for counts in map(curve.at, GRID):
         if counts.accepted < least:
             continue
-        tested = True
         if bounds.tail(counts.errors, counts.accepted, goal.risk) > 1.0 - goal.confidence:
-            break
+            return (Status.CERTIFIED, chosen) if chosen is not None else (Status.TOO_WRONG, counts)
         if chosen is None or counts.answers > chosen.answers:
             chosen = counts
-    if chosen is not None:
-        return Status.CERTIFIED, chosen
-    return Status.TOO_WRONG if tested else Status.TOO_FEW, None
+    return (Status.CERTIFIED, chosen) if chosen is not None else (Status.TOO_FEW, loosest)
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One group's result. The counts are those at the certified threshold, else at the one in force."""
+    """One group's result. `counts` are those at the certified threshold, else at the one in force; `settled`
+    are those that settled the search, see `certify`.
+
+    `needed` accepted lines would prove it with the errors of `settled`; None when more of them would not,
+    since they err more often than asked.
+    """
 
     kind: Kind
     name: str
     status: Status
     counts: Counts
+    settled: Counts
     lines: int
     answers: int
     missed: int
     upper: float
-    needed: int
+    needed: int | None
 
     @property
     def threshold(self) -> float | None:
@@ -270,16 +275,25 @@ def _find(
     kind: Kind, name: str, evidence: Evidence, goal: Goal, in_force: Callable[[Kind, str], float]
 ) -> Finding:
     curve = Curve(evidence)
-    status, chosen = certify(curve, goal)
-    counts = chosen or curve.at(in_force(kind, name))
+    status, settled = certify(curve, goal)
+    counts = settled if status is Status.CERTIFIED else curve.at(in_force(kind, name))
     return Finding(
         kind,
         name,
         status,
         counts,
+        settled,
         curve.lines,
         curve.answers,
         evidence.missed,
         bounds.upper(counts.errors, counts.accepted, goal.confidence),
-        goal.lines,
+        _needed(status, settled, goal),
     )
+
+
+def _needed(status: Status, settled: Counts, goal: Goal) -> int | None:
+    if status is Status.TOO_FEW:
+        return goal.lines
+    if settled.errors >= goal.risk * settled.accepted:
+        return None
+    return bounds.needed(goal.risk, goal.confidence, settled.errors)

@@ -150,7 +150,7 @@ def test_with_nothing_certified_the_piece_changes_nothing(folder: Path) -> None:
     calibrated(folder, "--output", "piece.yaml")
     piece = (folder / "piece.yaml").read_text()
     assert config.loads(RULES + piece).model_dump() == config.loads(RULES).model_dump()
-    assert "# temperature: not certified, too few lines (40; 299" in piece
+    assert "# temperature: not certified, too few sure lines (40; 299" in piece
 
 
 def test_a_place_that_cannot_be_written_is_said(folder: Path) -> None:
@@ -164,7 +164,7 @@ def test_a_place_that_cannot_be_written_is_said(folder: Path) -> None:
 def finding(kind: Kind, name: str, threshold: float | None) -> Finding:
     counts = Curve(Evidence()).at(threshold or 0.8)
     status = Status.TOO_FEW if threshold is None else Status.CERTIFIED
-    return Finding(kind, name, status, counts, 0, 0, 0, 0.0, 0)
+    return Finding(kind, name, status, counts, counts, 0, 0, 0, 0.0, 0)
 
 
 @pytest.mark.parametrize(

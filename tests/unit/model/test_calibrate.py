@@ -53,7 +53,8 @@ def draw(world: World, lines: int, rng: random.Random) -> Curve:
 
 
 def proved(drawn: Curve) -> Counts | None:
-    return calibrate.certify(drawn, GOAL)[1]
+    status, counts = calibrate.certify(drawn, GOAL)
+    return counts if status is Status.CERTIFIED else None
 
 
 def failures(world: World, lines: int, choose: Callable[[Curve], Counts | None] = proved) -> float:
@@ -96,18 +97,21 @@ def test_where_every_threshold_is_a_little_too_bad_the_doubt_is_used_up_and_a_lo
 
 
 def test_nothing_proves_nothing() -> None:
-    assert calibrate.certify(curve([]), GOAL) == (Status.TOO_FEW, None)
+    assert calibrate.certify(curve([]), GOAL) == (Status.TOO_FEW, Counts(GRID[-1], 0, 0, 0))
 
 
 def test_all_wrong_is_too_wrong_and_too_few_of_them_too_few() -> None:
-    assert calibrate.certify(curve([(0.999, False)] * 500), GOAL) == (Status.TOO_WRONG, None)
-    assert calibrate.certify(curve([(0.999, False)] * 44), GOAL) == (Status.TOO_FEW, None)
+    assert calibrate.certify(curve([(0.999, False)] * 500), GOAL) == (
+        Status.TOO_WRONG,
+        Counts(0.999, 500, 500, 500),
+    )
+    assert calibrate.certify(curve([(0.999, False)] * 44), GOAL)[0] is Status.TOO_FEW
 
 
 def test_all_right_needs_exactly_the_lines_it_says() -> None:
     enough = GOAL.lines
     assert enough == 45
-    assert calibrate.certify(curve([(0.9, True)] * (enough - 1)), GOAL) == (Status.TOO_FEW, None)
+    assert calibrate.certify(curve([(0.9, True)] * (enough - 1)), GOAL)[0] is Status.TOO_FEW
     status, counts = calibrate.certify(curve([(0.9, True)] * enough), GOAL)
     assert (status, counts) == (Status.CERTIFIED, Counts(0.9, enough, 0, enough))
 
@@ -136,9 +140,8 @@ def test_what_is_certified_has_its_bound_under_the_risk(
 ) -> None:
     drawn = curve(answers)
     status, counts = calibrate.certify(drawn, goal)
-    assert (counts is not None) == (status is Status.CERTIFIED)
-    if counts is not None:
-        assert counts == drawn.at(counts.threshold)
+    assert counts == drawn.at(counts.threshold)
+    if status is Status.CERTIFIED:
         assert bounds.upper(counts.errors, counts.accepted, goal.confidence) <= goal.risk + 1e-9
 
 
@@ -152,8 +155,8 @@ def test_the_order_of_lines_does_not_matter(
 
 
 def loosest(answers: list[tuple[float, bool]], goal: Goal) -> float:
-    counts = calibrate.certify(curve(answers), goal)[1]
-    return counts.threshold if counts is not None else 2.0
+    status, counts = calibrate.certify(curve(answers), goal)
+    return counts.threshold if status is Status.CERTIFIED else 2.0
 
 
 @given(answers, st.integers(0, 199))
@@ -244,6 +247,30 @@ def test_an_uncertified_group_tells_of_the_threshold_in_force() -> None:
         "missed": 0,
         "needed": 45,
     }
+
+
+@pytest.mark.parametrize(
+    ("answers", "needed"),
+    [
+        ([(0.9, True)] * 20, 45),  # too few
+        ([(0.9, True)] * 45, 45),  # just enough
+        ([(0.9, True)] * 49 + [(0.9, False)], 77),  # 2 % wrong: with one error 77 lines prove 5 %
+        ([(0.9, True)] * 45 + [(0.9, False)] * 5, None),  # 10 % wrong: no number of such lines does
+        ([(0.2, True)] * 900, 45),  # many lines, none of them sure
+    ],
+)
+def test_how_many_lines_would_do(answers: list[tuple[float, bool]], needed: int | None) -> None:
+    evidence = Evidence([(line, *answer) for line, answer in enumerate(answers)])
+    (found,) = calibrate.find({(Kind.ALL, "all"): evidence}, GOAL, lambda kind, name: 0.8)
+    assert found.needed == needed
+    if needed is not None:
+        errors = found.settled.errors
+        assert bounds.upper(errors, needed, GOAL.confidence) <= GOAL.risk
+
+
+def test_many_unsure_lines_do_not_hide_the_sure_ones() -> None:
+    status, counts = calibrate.certify(curve([(0.9, True)] * 45 + [(0.2, False)] * 1000), GOAL)
+    assert (status, counts.accepted) == (Status.CERTIFIED, 45)
 
 
 def test_no_lines_give_one_empty_group() -> None:
