@@ -19,8 +19,8 @@ from pipeline.tune.network import Network
 from pipeline.tune.samples import Batch, Course
 
 SAVE_EVERY_S = 300
-# Most rows are none of the fields: left alone, a run learns for a hundred steps to say nothing but that. What it
-# shifts, the reader's weights take back.
+# Most rows are none of the fields: left alone, a run learns for a hundred steps to say nothing but
+# that. What it shifts, the reader's weights take back.
 VALUE_WEIGHT = 2.0
 BETAS, WEIGHT_DECAY, NORM_MAX = (0.9, 0.98), 0.01, 1.0
 LAST_RATE = 0.03  # of the highest learning rate, at the end
