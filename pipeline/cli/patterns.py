@@ -11,6 +11,7 @@ import typer
 from pipeline import config
 from pipeline.cli.output import JsonFlag, Out, SiteArgument
 from pipeline.commands import flat
+from pipeline.fields import Profile
 from pipeline.patterns import sign
 from pipeline.store import patterns
 from pipeline.store.admin import reading
@@ -50,7 +51,7 @@ def show(
         row = patterns.get(connection, number)
     if row is None:
         raise RequestError(f"there is no pattern {number}; `andon patterns list` shows what is known")
-    record = _shown(row, loaded.review.confidence_min)
+    record = _shown(row, loaded.review.confidence_min, loaded.profiles.get(row.profile))
     Out(as_json).record(record if as_json else flat(record))
 
 
@@ -70,22 +71,26 @@ def _listed(row: PatternRow, confidence_min: float) -> dict[str, Any]:
     }
 
 
-def _shown(row: PatternRow, confidence_min: float) -> dict[str, Any]:
+def _shown(row: PatternRow, confidence_min: float, profile: Profile | None) -> dict[str, Any]:
     return {
         **_listed(row, confidence_min),
         "first_seen_us": row.first_seen_us,
         "last_seen_us": row.last_seen_us,
         "slots": [slot.span.of(row.sample) for slot in sign(row.sample).slots],
-        "plans": {plan.variant or "-": _plan(plan, confidence_min) for plan in row.plans},
+        "plans": {plan.variant or "-": _plan(plan, confidence_min, profile) for plan in row.plans},
     }
 
 
-def _plan(plan: PlanRow, confidence_min: float) -> dict[str, Any]:
+def _plan(plan: PlanRow, confidence_min: float, profile: Profile | None) -> dict[str, Any]:
     """`unsure` names what a person decides: what is read with less confidence than the site asks for is a
-    candidate, and no label or value."""
+    candidate, and no label or value. `profile` may have left the site file."""
+
+    def least(name: str) -> float:
+        return profile.confidence_min(name, confidence_min) if profile is not None else confidence_min
+
     fields = plan.plan.get("fields", {})
     verdict = {what: _verdict(said, confidence_min) for what, said in plan.verdict.items() if what != UNSURE}
-    unsure = [name for name, how in fields.items() if _is_unsure(how, confidence_min)]
+    unsure = [name for name, how in fields.items() if _is_unsure(how, least(name))]
     unsure += [what for what in LABELS if verdict.get(what, {}).get("label") is None]
     return {
         "version": plan.version,

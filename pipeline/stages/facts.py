@@ -51,7 +51,8 @@ def doubtful_assets(extraction: Extraction, profile: Profile, confidence_min: fl
     for name, config in profile.fields.items():
         value = extraction.fields.get(name)
         if config.type is FieldType.ASSET and value is not None:
-            if value.null is Null.UNSURE or (value.span is not None and value.confidence < confidence_min):
+            least = profile.confidence_min(name, confidence_min)
+            if value.null is Null.UNSURE or (value.span is not None and value.confidence < least):
                 yield name
 
 

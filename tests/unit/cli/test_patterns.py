@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from pipeline.cli.patterns import _listed, _shown
+from pipeline.fields import Profile
 from pipeline.store.patterns import PatternRow, PlanRow
 
 LINE = "widget frobbed 3 times"
@@ -38,7 +39,7 @@ def row(*plans: tuple[str, str | None, float]) -> PatternRow:
 def test_a_label_below_the_confidence_is_unsure(confidence: float, severity: str) -> None:
     known = row(("", "info", confidence))
     assert _listed(known, 0.8)["severity"] == severity
-    plan = _shown(known, 0.8)["plans"]["-"]
+    plan = _shown(known, 0.8, None)["plans"]["-"]
     for what in ("severity", "category", "action"):
         said = plan["verdict"][what]
         assert (said["label"] is None) == (severity == "unsure") == (what in plan["unsure"])
@@ -52,3 +53,12 @@ def test_each_code_has_its_own() -> None:
     known = row(("17", "error", 0.9), ("18", "info", 0.5), ("19", None, 0.0))
     assert _listed(known, 0.8)["severity"] == "error,unsure"
     assert _listed(known, 0.4)["severity"] == "error,info,unsure"
+
+
+def test_a_field_may_ask_for_more_or_less() -> None:
+    fields = {
+        name: {"type": "asset", "description": "x", "confidence_min": least}
+        for name, least in (("sure", 0.95), ("guessed", 0.4))
+    }
+    plan = _shown(row(("", "info", 1.0)), 0.8, Profile.model_validate({"fields": fields}))["plans"]["-"]
+    assert plan["unsure"] == ["sure", "open"]

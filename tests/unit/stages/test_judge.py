@@ -214,5 +214,6 @@ def test_a_fields_own_threshold_decides_what_an_alarm_is_named_by(
     device = FieldValue(Span(0, 5), None, confidence=0.95, tier=Tier.MODEL)
     change = judge(profile=profile).judge(line("Fan 2 stalled"), **read("error", device)).change
     assert change.facts.component == component
+    assert change.facts.unsure is (component is None)
     assert change.extraction is not None
     assert change.extraction.fields["device"].present is (component is not None)
