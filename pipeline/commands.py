@@ -15,6 +15,9 @@ from pipeline.store import alarms, outbox, reviews
 from pipeline.store.engine import Store
 from pipeline.store.totals import counts
 
+# Commands that change nothing.
+READING = frozenset({"review.list", "review.show"})
+
 
 def handlers(desk: Desk) -> dict[str, Handler]:
     """The handlers of the review desk, by command."""

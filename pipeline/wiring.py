@@ -43,6 +43,7 @@ from pipeline.store import board, journal, patterns, sites
 from pipeline.store.codec import now_us
 from pipeline.store.engine import Store
 from pipeline.store.totals import counts
+from pipeline.store.view import StoreView
 from pipeline.telemetry import Health, Metrics, TelemetryServer
 from schemas.errors import AndonError
 from schemas.extraction import Severity
@@ -282,8 +283,17 @@ def build_sink(site: Site, name: str, store: Store) -> Sink:
 
 
 def locked_store(site: Site) -> Store:
-    """The store for a command, when no service runs. Raises StoreLocked when one does."""
+    """The store for a command that changes it, when no service runs. Raises StoreLocked when one does."""
+    return Store.open(_store_there(site), site.store)
+
+
+def viewed_store(site: Site) -> Store:
+    """The store for a command that only looks at it."""
+    return StoreView(_store_there(site))
+
+
+def _store_there(site: Site) -> Path:
     path = Path(site.store_path)
     if not path.exists():
         raise AndonError(f"{path}: no store there yet; `andon run` creates it")
-    return Store.open(path, site.store)
+    return path

@@ -1,5 +1,5 @@
-"""`andon review`: the queue in a terminal. Sent to the running service; where none runs, done here under
-the store's lock."""
+"""`andon review`: the queue in a terminal. Sent to the running service; where none runs, looked at here, and
+answered here under the store's lock."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import typer
 
 from pipeline import config, control
 from pipeline.cli.output import JsonFlag, Out, SiteArgument, usage
-from pipeline.commands import flat, handlers
+from pipeline.commands import READING, flat, handlers
 from pipeline.stages.encodings import visible
-from pipeline.wiring import Core, locked_store
+from pipeline.wiring import Core, locked_store, viewed_store
 
 app = typer.Typer(help="What people are asked, and their answers.", no_args_is_help=True)
 
@@ -120,7 +120,7 @@ def ask(path: Path, command: str, **args: Any) -> Any:
 
 
 async def _here(site: config.Site, command: str, args: dict[str, Any]) -> Any:
-    store = locked_store(site)
+    store = viewed_store(site) if command in READING else locked_store(site)
     try:
         return await handlers(Core(site, store).desk)[command](**args)
     finally:

@@ -8,7 +8,8 @@ from typing import Any
 from pipeline import config, control
 from pipeline.cli.output import JsonFlag, Out, SiteArgument
 from pipeline.commands import flat, standing
-from pipeline.wiring import locked_store
+from pipeline.store.lock import holder
+from pipeline.wiring import viewed_store
 
 
 def status(site: SiteArgument, as_json: JsonFlag = False) -> None:
@@ -21,8 +22,10 @@ def _status(site: config.Site) -> dict[str, Any]:
     try:
         return {"service": "running", **control.call(site.socket_path, "status")}
     except control.ServiceNotRunning:
-        store = locked_store(site)
+        store = viewed_store(site)
+        owner = holder(store.path)
+        service = "not running" if owner is None else f"process {owner} does not answer (yet)"
         try:
-            return {"service": "not running", "site": site.site, **standing(store)}
+            return {"service": service, "site": site.site, **standing(store)}
         finally:
             store.close()

@@ -13,7 +13,7 @@ from sqlalchemy.exc import DBAPIError
 
 from pipeline.store import schema
 from pipeline.store.engine import Store, verify
-from pipeline.store.faults import translate
+from pipeline.store.faults import explain
 from pipeline.store.invariants import broken
 from pipeline.store.sqlite import connect, reading_engine
 from pipeline.store.writer import fsync_folder
@@ -67,7 +67,7 @@ def reading(path: Path) -> Iterator[Connection]:
         with engine.connect() as connection:
             yield connection
     except (DBAPIError, sqlite3.Error) as error:
-        raise translate(error, path) or error from error
+        raise explain(error, path) or error from error
     finally:
         engine.dispose()
 
@@ -84,14 +84,18 @@ def check(path: Path) -> list[str]:
             complaints = [str(row[0]) for row in raw.execute(f"PRAGMA integrity_check({_COMPLAINTS_SHOWN})")]
             if complaints != ["ok"]:
                 return complaints
-            return _outdated(path) or broken(raw)
+            return outdated(path) or broken(raw)
     except (sqlite3.Error, DBAPIError) as error:
-        meaning = translate(error, path)
+        meaning = explain(error, path)
+        if type(meaning) is StoreError:
+            raise meaning from error
         return [str(meaning or error)]
 
 
-def _outdated(path: Path) -> list[str]:
-    """What keeps this andon from understanding the store, if anything does."""
+def outdated(path: Path) -> list[str]:
+    """What keeps this andon from understanding the store, if anything does. Raises StoreError when it cannot
+    be read."""
+    _require_file(path)
     engine = reading_engine(path)
     try:
         with engine.connect() as connection:
@@ -99,6 +103,8 @@ def _outdated(path: Path) -> list[str]:
             version = schema.current(connection)
     except StoreError as error:
         return [str(error)]
+    except (DBAPIError, sqlite3.Error) as error:
+        raise explain(error, path) or error from error
     finally:
         engine.dispose()
     if version == schema.revisions()[-1]:
@@ -123,7 +129,7 @@ def _copy(path: Path, part: Path) -> None:
             # A single file, without the -wal beside it that someone would forget to copy.
             copy.execute("PRAGMA journal_mode=DELETE")
     except sqlite3.Error as error:
-        raise translate(error, path) or error from error
+        raise explain(error, path) or error from error
 
 
 def _flush(path: Path) -> None:

@@ -18,7 +18,7 @@ from pipeline.store.faults import corrupt, translate
 from pipeline.store.lock import StoreLock
 from pipeline.store.options import StoreConfig
 from pipeline.store.space import FreeSpace
-from pipeline.store.sqlite import connect, reading_engine
+from pipeline.store.sqlite import connect, is_on_a_read_only_disk, reading_engine
 from pipeline.store.writer import Writer, fsync_folder
 from schemas.errors import StoreError, StoreUnavailable
 
@@ -166,8 +166,10 @@ def _require_folder(path: Path) -> None:
     if path.is_dir():
         raise StoreError(f"{path}: is a folder. store.path names a file")
     if not os.access(folder, os.W_OK | os.X_OK) or (path.exists() and not os.access(path, os.R_OK | os.W_OK)):
+        why = "its file system is mounted read-only" if is_on_a_read_only_disk(path) else "this user may not"
         raise StoreError(
-            f"{path}: this user may not write there. Change its owner, or store.path in the site file"
+            f"{path}: cannot be written ({why}). Change that, or store.path in the site file; "
+            "`andon status`, `andon review list` and `andon db check` only read"
         )
 
 

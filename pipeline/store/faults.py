@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from pathlib import Path
 from typing import Literal
@@ -52,6 +53,17 @@ def translate(error: BaseException, path: Path, stage: Stage = "work") -> StoreE
     if primary in (_IOERR, _READONLY, _CANTOPEN):
         return _failed(path, detail, stage)
     return None
+
+
+def explain(error: BaseException, path: Path) -> StoreError | None:
+    """`translate` for those who only read: SQLite may want a -shm file that it cannot write."""
+    code = code_of(error)
+    if code is not None and code & _PRIMARY in (_CANTOPEN, _READONLY) and not os.access(path.parent, os.W_OK):
+        return StoreError(
+            f"{path}: SQLite writes a -shm file beside what it reads, and this user may not write there. Run "
+            "this as the store's owner or in its group, as in `sudo -u andon andon ...`"
+        )
+    return translate(error, path)
 
 
 def _failed(path: Path, detail: str, stage: Stage) -> StoreFailed:

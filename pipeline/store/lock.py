@@ -15,6 +15,29 @@ _RELEASED = "released"
 _NOTE_BYTES = 200
 
 
+def holder(store: Path) -> str | None:
+    """Process id of whoever has the store's lock now, as far as it can be told; None when nobody has."""
+    try:
+        fd = os.open(_lock_of(store), os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None  # nobody ever had it, or we may not know
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return _pid(fd)
+    finally:
+        os.close(fd)
+    return None
+
+
+def _lock_of(store: Path) -> Path:
+    return store.with_name(store.name + ".lock")
+
+
+def _pid(fd: int) -> str:
+    return os.pread(fd, 20, 0).decode("ascii", "replace").strip() or "unknown"
+
+
 class StoreLock:
     """The exclusive lock on a store, from construction until `release`.
 
@@ -24,7 +47,7 @@ class StoreLock:
     """
 
     def __init__(self, store: Path) -> None:
-        self.path = store.with_name(store.name + ".lock")
+        self.path = _lock_of(store)
         try:
             self._fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as error:
@@ -32,10 +55,10 @@ class StoreLock:
         try:
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            holder = os.pread(self._fd, 20, 0).decode("ascii", "replace").strip() or "unknown"
+            owner = _pid(self._fd)
             os.close(self._fd)
             raise StoreLocked(
-                f"{store}: in use by process {holder}. Talk to it through its socket, or stop it first"
+                f"{store}: in use by process {owner}. Talk to it through its socket, or stop it first"
             ) from None
         except OSError as error:
             os.close(self._fd)

@@ -6,6 +6,7 @@ https://sqlite.org/lang_transaction.html.
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterator
 from itertools import islice
@@ -13,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, Engine, NullPool, QueuePool, create_engine, event
+
+from schemas.errors import StoreError
 
 # Longest wait for another program's lock. Ours never wait: there is one writer, and WAL readers do not block
 # it.
@@ -76,15 +79,40 @@ class ReadingConnection(sqlite3.Connection):
 def connect(
     path: Path, mode: str = "ro", factory: type[sqlite3.Connection] = sqlite3.Connection
 ) -> sqlite3.Connection:
-    """A plain connection in autocommit mode; `mode` is ro, rw or rwc. Raises sqlite3.OperationalError."""
+    """A plain connection in autocommit mode; `mode` is ro, rw or rwc. Raises sqlite3.OperationalError, and
+    StoreError where a store cannot be read without writing."""
+    uri = f"{path.absolute().as_uri()}?mode={mode}"
+    if mode == "ro" and is_on_a_read_only_disk(path):
+        uri += _unchanging(path)
     return sqlite3.connect(
-        f"{path.absolute().as_uri()}?mode={mode}",
+        uri,
         uri=True,
         timeout=BUSY_TIMEOUT_S,
         isolation_level=None,  # the module's own BEGIN is late and deferred
         check_same_thread=False,
         factory=factory,
     )
+
+
+def is_on_a_read_only_disk(path: Path) -> bool:
+    """Whether its file system is mounted read-only: then nobody changes it, and nobody can."""
+    try:
+        return bool(os.statvfs(path.parent).f_flag & os.ST_RDONLY)
+    except OSError:
+        return False
+
+
+def _unchanging(path: Path) -> str:
+    """How a file that nobody can change is opened: without the -shm file that SQLite keeps beside others.
+    What a log beside it holds is not seen then. Raises StoreError when it holds something."""
+    wal = path.with_name(path.name + "-wal")
+    if wal.exists() and wal.stat().st_size:
+        raise StoreError(
+            f"{path}: its file system is mounted read-only, and {wal.name} holds what was written last, "
+            "which SQLite cannot read there. Copy both files to a folder where you may write, and name the "
+            "copy as store.path in a copy of the site file"
+        )
+    return "&immutable=1"
 
 
 def writing_engine(path: Path) -> Engine:
