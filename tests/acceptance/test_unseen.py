@@ -1,9 +1,9 @@
 """Lines of systems that the recognisers and the rules were not made for.
 
-unseen.jsonl holds 88 systems and was written before the rules were looked at. Every second source, by name, was
-then read while the rules were made better; of the others only the sums were seen. But the sums steered a few
-choices, and the same person wrote the lines and the words. So late.jsonl, 30 more systems, was written after the
-last rule and measured once: it is the number to believe for a new system.
+unseen.jsonl holds 88 systems and was written before the rules were looked at. Every second source, by name,
+was then read while the rules were made better; of the others only the sums were seen. But the sums steered a
+few choices, and the same person wrote the lines and the words. So late.jsonl, 30 more systems, was written
+after the last rule and measured once: it is the number to believe for a new system.
 
 Before and after that work, in percent:
 
