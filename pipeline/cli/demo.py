@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import signal
 import sys
 import tempfile
@@ -49,8 +50,13 @@ def demo(
     out = Out(False)
     out.record(summary)
     out.say(f"\nThe demo's site file and store stay in {folder}. Where to look next:")
-    for command in where_next(folder):
-        out.say(f"  {command}")
+    for line in where_next(folder, _command()):
+        out.say(f"  {line}")
+
+
+def _command() -> str:
+    """How this program is called here: by its name where the shell finds it, else by the path it has."""
+    return "andon" if shutil.which("andon") else sys.argv[0]
 
 
 async def _run(folder: Path, seconds: float | None, as_json: bool) -> dict[str, Any]:

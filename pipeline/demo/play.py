@@ -144,11 +144,6 @@ def _plant() -> Iterator[Item]:
     return chain(sample(), chain.from_iterable(generate(SEED + day, SAMPLE_LINES) for day in count(1)))
 
 
-def where_next(folder: Path) -> list[str]:
-    """What to look at after the demo."""
-    site = folder / "site.yaml"
-    return [
-        f"andon review list {site}",
-        f"andon patterns list {site}",
-        f"andon status {site}",
-    ]
+def where_next(folder: Path, command: str) -> list[str]:
+    """What to look at after the demo, with `andon` called as `command`."""
+    return [f"{command} {what} {folder / 'site.yaml'}" for what in ("review list", "patterns list", "status")]

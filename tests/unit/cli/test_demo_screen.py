@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,8 +13,8 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
-from pipeline.cli.demo import NAME_CHARS, _panel, _says
-from pipeline.demo.play import Picture
+from pipeline.cli.demo import NAME_CHARS, _command, _panel, _says
+from pipeline.demo.play import Picture, where_next
 
 SUMMARY = dict.fromkeys(
     (
@@ -89,3 +91,12 @@ def test_what_stands_in_other_columns_is_not_repeated(line: str, fields: dict[st
     }
     assert _says({"line": line, "evidence": {"line": line, "fields": spans}}) == says
     assert _says({"line": line, "evidence": {"line": line}}) == line
+
+
+def test_what_comes_next_can_be_typed_as_it_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "andon").write_text("#!/bin/sh\n")
+    (tmp_path / "andon").chmod(0o755)
+    monkeypatch.setattr(sys, "argv", [".venv/bin/andon"])
+    for path, command in ((str(tmp_path), "andon"), ("/nowhere", ".venv/bin/andon")):
+        monkeypatch.setenv("PATH", path)
+        assert where_next(Path("/d"), _command())[-1] == f"{command} status /d/site.yaml"
