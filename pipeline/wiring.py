@@ -21,7 +21,7 @@ from pipeline.housekeeping import Gauges, Retention
 from pipeline.model.memory import peak_rss_mb
 from pipeline.model.reader import ModelReader
 from pipeline.model.rules import RulesReader
-from pipeline.model.thread import ModelThread
+from pipeline.model.thread import STOP_S, ModelState, ModelThread
 from pipeline.notify import Notifier
 from pipeline.patterns import Book
 from pipeline.review import Desk
@@ -173,7 +173,7 @@ class App:
                 ControlServer(site.socket_path, {**handlers(core.desk), "status": self.status}),
             ],
             settled=self.settled,
-            release=self.model.stop,
+            release=self._release,
             notifier=self.notifier,
             pinged=self._pinged,
         )
@@ -231,6 +231,10 @@ class App:
 
     def _pinged(self, sent: bool) -> None:
         (self.metrics.watchdog_pings if sent else self.metrics.watchdog_withheld).inc()
+
+    async def _release(self) -> None:
+        """Let the model go. A reading in hand ends soon; a load takes its time, for nobody."""
+        await self.model.stop(0.0 if self.model.state is ModelState.LOADING else STOP_S)
 
     async def settled(self) -> bool:
         """Nothing journaled is left to settle, and no ticket that could be sent now. The unread may wait on

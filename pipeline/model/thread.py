@@ -79,6 +79,7 @@ class ModelThread:
         self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="model")
         self._loaded = asyncio.Event()
         self._loading: asyncio.Task[None] | None = None
+        self._closing: asyncio.Future[None] | None = None
         self.state = ModelState.OFF
         self.reason = "" if config.enabled else "model.enabled is false"
         self.readings = 0
@@ -88,6 +89,11 @@ class ModelThread:
     def reader(self) -> Reader:
         """Who reads now."""
         return self._model if self._model is not None and self.state is ModelState.READY else self._fallback
+
+    @property
+    def gone(self) -> bool:
+        """Whether nothing runs in the model's thread any more. Not before `stop`."""
+        return self._closing is not None and self._closing.done()
 
     def start(self) -> None:
         """Begins loading and returns at once. Without effect when the model is off or already there."""
@@ -134,10 +140,10 @@ class ModelThread:
         self._loaded.set()
         if self._loading is not None:
             self._loading.cancel()
-        closing = asyncio.get_running_loop().run_in_executor(self._pool, self._let_go)
+        self._closing = asyncio.get_running_loop().run_in_executor(self._pool, self._let_go)
         self._pool.shutdown(wait=False)
-        done, _ = await asyncio.wait([closing], timeout=timeout_s)
-        return bool(done)
+        await asyncio.wait([self._closing], timeout=timeout_s)
+        return self.gone
 
     async def _bring_up(self) -> None:
         try:

@@ -139,6 +139,9 @@ def test_ready_before_the_model_has_loaded(hall: Hall, tmp_path: Path) -> None:
     health = gateway.health()
     assert (health["model"], health["stalled"]) == ("loading", [])
     assert health["live"] and health["ready"]
+    assert gateway.stop() == 0, "nor does the end: it would take minutes"
+    assert look.unread == 1
+    assert_sound(gateway.store)
 
 
 # --- accepted means durable ---------------------------------------------------------------------------

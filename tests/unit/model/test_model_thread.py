@@ -143,6 +143,7 @@ async def test_stopping_is_bounded_while_a_line_hangs() -> None:
     reading = asyncio.create_task(read(model, "hangs"))
     await asyncio.to_thread(fake.entered.wait, 10)
     assert not await model.stop(timeout_s=0.05)
+    assert not model.gone
     assert not fake.closed  # nothing frees a model under a running call
     fake.gate.set()
     await reading
