@@ -177,7 +177,8 @@ def utf16(data: bytes) -> str | None:
     if b"\0" not in data or len(data) < 2:
         return None
     even, odd = data[0::2].count(0) / ((len(data) + 1) // 2), data[1::2].count(0) / (len(data) // 2)
-    if max(even, odd) <= UTF16_NULS:
+    # In UTF-16 they stand on one side; a run of NULs stands on both.
+    if max(even, odd) <= UTF16_NULS or 2 * min(even, odd) > max(even, odd):
         return None
     # A line cut at the byte 0A of a little-endian file starts with the line feed's second half.
     if len(data) % 2 and data[0] == 0 and even > odd:
