@@ -15,7 +15,17 @@ from rich.console import Console
 from rich.progress import Progress
 
 from pipeline import config
-from pipeline.cli.output import JsonFlag, Out, SiteArgument, complain, plain, usage
+from pipeline.cli.output import (
+    JsonFlag,
+    Out,
+    ProfileOption,
+    SiteArgument,
+    SiteOption,
+    complain,
+    plain,
+    profile_of,
+    usage,
+)
 from pipeline.model import evaluate
 from pipeline.model.reader import ModelReader
 from pipeline.model.reliability import CONFIDENCE, Reliability
@@ -75,10 +85,8 @@ def _print(record: dict[str, Any]) -> None:
 
 def eval_(
     data: Annotated[Path, typer.Argument(metavar="DATA.jsonl", help="Labelled lines.")],
-    site: Annotated[
-        Path | None, typer.Option("--config", metavar="SITE.yaml", help="Default: the built-in profile.")
-    ] = None,
-    profile: Annotated[str, typer.Option(help="Profile that the lines are read with.")] = "machine-log",
+    site: SiteOption = None,
+    profile: ProfileOption = "machine-log",
     predictions: Annotated[
         Path | None, typer.Option(help="Write each line's reading here, as JSONL.")
     ] = None,
@@ -93,10 +101,9 @@ def eval_(
 ) -> None:
     """Field-by-field scores against labelled lines."""
     found = config.load(site) if site else config.builtin()
-    if profile not in found.profiles:
-        raise usage(f"no profile {profile!r}; there are: {', '.join(found.profiles)}")
+    chosen = profile_of(found, profile)
     rows = evaluate.load(data)
-    watch = Reliability(found.profiles[profile], found.review.confidence_min)
+    watch = Reliability(chosen, found.review.confidence_min)
     with (
         reader_of(found) as reader,
         _written(predictions) as out,
@@ -105,7 +112,7 @@ def eval_(
         report = evaluate.evaluate(
             rows,
             reader,
-            found.profiles[profile],
+            chosen,
             found.labels,
             confidence_min=found.review.confidence_min,
             predictions=None if out is None else lambda row: _write(out, row),

@@ -13,7 +13,7 @@ import typer
 
 from pipeline import config
 from pipeline.cli.evaluation import percent, reader_of, reading
-from pipeline.cli.output import JsonFlag, Out, usage
+from pipeline.cli.output import JsonFlag, Out, ProfileOption, SiteOption, profile_of, usage
 from pipeline.cli.tuning import tune
 from pipeline.config.loading import load_document
 from pipeline.model import calibrate as calibration
@@ -51,10 +51,8 @@ def calibrate(
     confidence: Annotated[
         float, typer.Option(help="How sure that shall be, for each threshold by itself.")
     ] = 0.95,
-    site: Annotated[
-        Path | None, typer.Option("--config", metavar="SITE.yaml", help="Default: the built-in profile.")
-    ] = None,
-    profile: Annotated[str, typer.Option(help="Profile that the lines are read with.")] = "machine-log",
+    site: SiteOption = None,
+    profile: ProfileOption = "machine-log",
     output: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Write the profile with its certified thresholds here, as YAML."),
@@ -68,9 +66,7 @@ def calibrate(
     goal = _goal(target_precision, confidence)
     loaded = load_document(site) if site else None
     found = loaded.site if loaded else config.builtin()
-    if profile not in found.profiles:
-        raise usage(f"no profile {profile!r}; there are: {', '.join(found.profiles)}")
-    definition = found.profiles[profile]
+    definition = profile_of(found, profile)
     rows, began = evaluate.load(data), time.monotonic()
     with reader_of(found) as reader, reading(len(rows), quiet=as_json) as progress:
         groups = calibration.collect(

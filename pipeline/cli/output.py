@@ -7,12 +7,16 @@ import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+
+from pipeline import config
+from pipeline.fields.definition import Profile
 
 WELL = 0
 FOUND_WRONG = 1
@@ -31,6 +35,10 @@ JsonFlag = Annotated[
     bool, typer.Option("--json", help="One JSON object a line on stdout, and nothing else there.")
 ]
 SiteArgument = Annotated[str, typer.Argument(metavar="SITE.yaml", help="The site file.")]
+SiteOption = Annotated[
+    Path | None, typer.Option("--config", metavar="SITE.yaml", help="Default: the built-in profile.")
+]
+ProfileOption = Annotated[str, typer.Option(help="Profile that the lines are read with.")]
 
 
 def plain(value: object) -> str:
@@ -74,6 +82,13 @@ class Out:
         """A sentence for people; programs do not get it."""
         if not self.as_json:
             Console().print(plain(text), highlight=False)
+
+
+def profile_of(site: config.Site, name: str) -> Profile:
+    """The profile of that name; a usage error that lists the names there are."""
+    if name not in site.profiles:
+        raise usage(f"no profile {name!r}; there are: {', '.join(site.profiles)}")
+    return site.profiles[name]
 
 
 def usage(message: str) -> typer.BadParameter:

@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 
 from pipeline import config
-from pipeline.cli.output import JsonFlag, Out, usage
+from pipeline.cli.output import JsonFlag, Out, ProfileOption, SiteOption, profile_of
 from pipeline.model import evaluate, registry
 from pipeline.model.evaluate import Labelled
 from schemas.errors import ModelError
@@ -30,12 +31,8 @@ def tune(
         Path | None,
         typer.Option(metavar="DATA.jsonl", help="Lines that people corrected, taught too."),
     ] = None,
-    site: Annotated[
-        Path | None, typer.Option("--config", metavar="SITE.yaml", help="Default: the built-in profile.")
-    ] = None,
-    profile: Annotated[
-        str, typer.Option(help="Profile that the corrected lines are read with.")
-    ] = "machine-log",
+    site: SiteOption = None,
+    profile: ProfileOption = "machine-log",
     steps: Annotated[int, typer.Option(min=1, help="Steps of 24 lines; 7 to 9 s each on two cores.")] = 500,
     seed: Annotated[int, typer.Option(help="The same seed makes the same adapter.")] = 7,
     work: Annotated[
@@ -50,20 +47,14 @@ def tune(
     except ImportError as error:
         raise ModelError(f"{NO_TORCH} ({error})") from error
     found = config.load(site) if site else config.builtin()
-    if profile not in found.profiles:
-        raise usage(f"no profile {profile!r}; there are: {', '.join(found.profiles)}")
+    chosen = profile_of(found, profile)
     corrected = [_line(row) for row in evaluate.load(lines)] if lines is not None else []
     base, settings = registry.check(found.model).path, Settings(steps=steps, seed=seed)
-    with Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        TimeRemainingColumn(),
-        transient=True,
-        disable=as_json,
-    ) as bar:
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True, disable=as_json) as bar:
         task = bar.add_task("loading", total=steps)
         outcome = run.tune(
-            base, found.profiles[profile], found.labels, settings, out, work, corrected,
+            base, chosen, found.labels, settings, out, work, corrected,
             lambda done: bar.update(task, completed=done.step, description=_said(done)),
         )  # fmt: skip
     told: dict[str, Any] = {
@@ -80,7 +71,8 @@ def tune(
 
 
 def _said(done: Done) -> str:
-    return f"step {done.step}/{done.steps}: loss {done.loss:.3f}, {done.values:.0%} of values right"
+    recent = done.recent
+    return f"step {done.step}/{done.steps}: loss {recent.loss:.3f}, {recent.values:.0%} of values right"
 
 
 def _line(row: Labelled) -> Line:

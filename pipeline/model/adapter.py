@@ -17,13 +17,14 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import structlog
 
 from pipeline.model.options import ModelConfig
 from pipeline.model.registry import ModelFile, sha256
+from pipeline.model.runtime import Runtime
 from schemas.errors import ModelMissing
 
 SHIPPED = Path(__file__).parent / "data" / "reader.gguf"
@@ -33,12 +34,6 @@ CORRELATION_MIN = 0.99
 FOLDER_VARIABLE = "STATE_DIRECTORY"  # systemd's, from StateDirectory= of the unit
 
 log = structlog.get_logger("andon.model")
-
-
-class Scores(Protocol):
-    """What checking needs of a runtime (see `Runtime`)."""
-
-    def score(self, head: Any, body: Any, asks: Any, options: Any) -> list[list[float]]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +146,7 @@ def _copy_header(source: Any, writer: Any) -> None:
         )
 
 
-def check(adapter: Adapter, runtime: Scores) -> float:
+def check(adapter: Adapter, runtime: Runtime) -> float:
     """The correlation between the card's logits and the runtime's. Raises ModelMissing below the minimum."""
     expected, given = zip(*_compared(adapter.card["reference"], runtime), strict=True)
     correlation = float(np.corrcoef(np.concatenate(expected), np.concatenate(given))[0, 1])
@@ -164,7 +159,7 @@ def check(adapter: Adapter, runtime: Scores) -> float:
     return correlation
 
 
-def _compared(reference: Mapping[str, Any], runtime: Scores) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def _compared(reference: Mapping[str, Any], runtime: Runtime) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """For each ask the logits of its options, expected and given, each less their mean: a shared offset means
     nothing.
     """

@@ -69,8 +69,7 @@ class ModelReader:
             if body.whole
             else ("a long line: the model saw its beginning and what stands around each candidate",)
         )
-        kinds = {name: config.type for name, config in profile.fields.items()}
-        return self._verdict(view, body.asks, answers, kinds, labels, notes)
+        return self._verdict(view, body.asks, answers, profile, labels, notes)
 
     def _layout(self, profile: Profile, labels: Labels) -> Layout:
         key = profile.model_dump_json() + labels.model_dump_json()
@@ -95,14 +94,14 @@ class ModelReader:
 
     def _verdict(
         self, view: View, asks: Sequence[Ask], answers: Sequence[Mapping[str, float]],
-        kinds: Mapping[str, FieldType], labels: Labels, notes: tuple[str, ...],
+        profile: Profile, labels: Labels, notes: tuple[str, ...],
     ) -> Verdict:  # fmt: skip
         said = {ask.candidate: answer for ask, answer in zip(asks, answers, strict=True) if ask.candidate}
         told = {ask.decision: answer for ask, answer in zip(asks, answers, strict=True) if ask.decision}
         severity = self._decide("severity", view.opinion.severity, told)
         category = self._decide("category", view.opinion.category, told)
         return Verdict(
-            extraction=Extraction(self._fields(view, said, kinds), reader=self.name, tier=Tier.MODEL),
+            extraction=Extraction(self._fields(view, said, profile), reader=self.name, tier=Tier.MODEL),
             severity=severity,
             category=category,
             action=self._decide("action", choose_action(category, labels), told),
@@ -111,10 +110,13 @@ class ModelReader:
         )
 
     def _fields(
-        self, view: View, said: Mapping[Candidate, Mapping[str, float]], kinds: Mapping[str, FieldType]
+        self, view: View, said: Mapping[Candidate, Mapping[str, float]], profile: Profile
     ) -> dict[str, FieldValue]:
         table = {
-            name: [self._weighed(option, name, kinds[name], said.get(option.candidate)) for option in options]
+            name: [
+                self._weighed(option, name, profile.fields[name].type, said.get(option.candidate))
+                for option in options
+            ]
             for name, options in view.table.items()
         }
         values = settle(view.seen.text, table, Tier.MODEL)

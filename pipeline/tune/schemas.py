@@ -6,14 +6,10 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
-from typing import Any
-
-import yaml
 
 from pipeline.fields.definition import FieldConfig, Labels, Profile
 from pipeline.tune.grammar import CATEGORIES
+from pipeline.tune.values import data
 from schemas.extraction import FieldType, Severity
 
 MAIN = ("device", "error_code", "temperature", "pressure", "vibration", "current", "voltage", "speed")
@@ -37,17 +33,10 @@ class Schema:
     """The action by the concept of the category that it answers."""
 
 
-@cache
-def _data(name: str) -> Mapping[str, Any]:
-    path = Path(__file__).parent / "data" / f"{name}.yaml"
-    loaded: Mapping[str, Any] = yaml.load(path.read_text("utf-8"), yaml.CSafeLoader)
-    return loaded
-
-
 def draw(chance: random.Random) -> Schema:
     """A random schema: some of the kinds, in random order, names, descriptions and languages."""
     kinds = [
-        kind for kind in _data("kinds") if chance.random() < (MAIN_SHARE if kind in MAIN else OTHER_SHARE)
+        kind for kind in data("kinds") if chance.random() < (MAIN_SHARE if kind in MAIN else OTHER_SHARE)
     ] or ["device", "temperature"]
     chance.shuffle(kinds)
     language = chance.choices(LANGUAGES, LANGUAGE_WEIGHTS)[0]
@@ -64,7 +53,7 @@ def draw(chance: random.Random) -> Schema:
 
 
 def _field(kind: str, language: str, chance: random.Random) -> tuple[str, FieldConfig]:
-    entry = _data("kinds")[kind]
+    entry = data("kinds")[kind]
     said = entry[language]
     unit = entry.get("unit") if chance.random() < UNIT_SHARE else None
     config = FieldConfig(type=FieldType(entry["type"]), description=chance.choice(said["about"]), unit=unit)
@@ -72,7 +61,7 @@ def _field(kind: str, language: str, chance: random.Random) -> tuple[str, FieldC
 
 
 def _severities(chance: random.Random) -> dict[Severity, str]:
-    return {severity: chance.choice(_data("labels")["severities"][severity.value]) for severity in Severity}
+    return {severity: chance.choice(data("labels")["severities"][severity.value]) for severity in Severity}
 
 
 def _labels(question: str, chance: random.Random) -> tuple[dict[str, str], dict[str, str]]:
@@ -80,7 +69,7 @@ def _labels(question: str, chance: random.Random) -> tuple[dict[str, str], dict[
     names: dict[str, str] = {}
     about: dict[str, str] = {}
     for concept in chance.sample(CATEGORIES, len(CATEGORIES)):
-        entry = _data("labels")[question][concept]
+        entry = data("labels")[question][concept]
         name = chance.choice(entry["names"])
         names[concept], about[name] = name, chance.choice(entry["about"])
     return names, about

@@ -38,25 +38,22 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
-    """The mean of the last steps: loss, and the share of rows, of rows with a value, and of decisions
-    right."""
+class Scores:
+    """Loss, and the share of rows, of rows with a value, and of decisions that are right."""
 
-    step: int
-    steps: int
     loss: float
     rows: float
     values: float
     decisions: float
-    seconds_left: float
 
 
 @dataclass(frozen=True, slots=True)
-class Scores:
-    loss: float
-    rows: float
-    values: float
-    decisions: float
+class Progress:
+    step: int
+    steps: int
+    recent: Scores
+    """The mean of the last steps."""
+    seconds_left: float
 
 
 def train(
@@ -90,7 +87,7 @@ def train(
             _save(network, optimizer, settings, step + 1, checkpoint)
             saved = time.monotonic()
         left = (time.monotonic() - started) / (step + 1 - begin) * (settings.steps - step - 1)
-        report(Progress(step + 1, settings.steps, **asdict(mean(recent)), seconds_left=left))
+        report(Progress(step + 1, settings.steps, mean(recent), left))
 
 
 def measure(network: Network, course: Course, count: int) -> Scores:

@@ -27,10 +27,16 @@ _ALPHABETS = {"d": string.digits, "h": "0123456789ABCDEF", "a": string.ascii_upp
 
 
 @cache
-def pools() -> Mapping[str, Any]:
-    path = Path(__file__).parent / "data" / "values.yaml"
+def data(name: str) -> Mapping[str, Any]:
+    """The data file of that name beside this module."""
+    path = Path(__file__).parent / "data" / f"{name}.yaml"
     loaded: Mapping[str, Any] = yaml.load(path.read_text("utf-8"), yaml.CSafeLoader)
     return loaded
+
+
+def pools() -> Mapping[str, Any]:
+    """What fills the slots of formats that bring nothing of their own."""
+    return data("values")
 
 
 def fill(pattern: str, chance: random.Random) -> str:
